@@ -1,0 +1,6 @@
+"""From a chapter's one text source to the two notebooks, and the checks that keep them honest.
+
+`source` reads, `lint` judges the text, `strip` takes the answers out, `notebooks` shapes, `execute` and `outputs` run,
+`build` writes, `check` compares what is committed with what would be written, `run` executes the whole book.
+Nothing is imported here: jupytext and nbclient are loaded by the command that needs them.
+"""

@@ -1,0 +1,87 @@
+"""`book build` and `book run` as Typer functions; `utils.cli` mounts them.
+
+Only what a person meets is here: arguments, progress, the table at the end, exit codes. With `--json` one JSON object
+goes to standard output and everything else to standard error.
+"""
+
+import json
+from typing import Annotated
+
+import typer
+
+Chapters = Annotated[
+    list[str] | None, typer.Argument(help="Which chapters: 5, 05, 05_attention or a file. All of them when left out.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else there.")]
+Timeout = Annotated[float, typer.Option(help="Seconds that one cell may take.")]
+
+
+def build(
+    chapters: Chapters = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Change nothing; list what is not as the source says and exit with 1.")
+    ] = False,
+    execute: Annotated[
+        bool, typer.Option("--execute/--no-execute", help="Run the solutions, or keep outputs of unchanged code.")
+    ] = True,
+    timeout: Timeout = 600.0,
+    as_json: AsJson = False,
+) -> None:
+    """Make the notebooks of chapters/ and solutions/ from their source, solutions/NN_slug.py."""
+    from utils.book.check import check_chapter, strays
+    from utils.book.progress import progress
+    from utils.book.shelf import the_book
+
+    shelf = the_book()
+    names = shelf.choose(chapters)
+    if check:
+        problems = [problem for name in names for problem in check_chapter(shelf, name)]
+        problems += [] if chapters else strays(shelf)
+        _tell(problems, {"chapters": names}, as_json, sound=f"{len(names)} chapters are as their source says.")
+        return
+
+    from utils.book.build import build_chapter
+    from utils.book.problems import SourceProblem
+
+    built, problems = [], []
+    with progress(as_json) as begin:
+        for name in names:
+            try:
+                built.append(build_chapter(shelf, name, execute, timeout, begin(name)))
+            except SourceProblem as found:
+                problems += found.problems
+    for one in built:
+        what = "changed " + " and ".join(one.changed) if one.changed else "unchanged"
+        sizes = f"chapter {one.chapter_bytes / 1000:.0f} KB, solution {one.solution_bytes / 1000:.0f} KB"
+        typer.echo(f"{one.chapter}: {what}; {sizes}{'' if one.executed else '; not executed'}", err=as_json)
+    _tell(problems, {"built": [vars(one) for one in built]}, as_json)
+
+
+def _tell(problems: list, facts: dict, as_json: bool, sound: str = "") -> None:
+    for problem in problems:
+        typer.echo(str(problem), err=True)
+    if as_json:
+        listed = [{"file": str(p.path.name), "line": p.line, "sentence": p.sentence} for p in problems]
+        typer.echo(json.dumps({**facts, "problems": listed}))
+    elif sound and not problems:
+        typer.echo(sound)
+    if problems:
+        raise typer.Exit(1)
+
+
+def _alone() -> typer.Typer:
+    app = typer.Typer(no_args_is_help=True, add_completion=False)
+    app.command("build")(build)
+    app.command("noop")(lambda: None)
+    return app
+
+
+if __name__ == "__main__":
+    import sys
+
+    from utils.errors import BookError
+
+    try:
+        _alone()()
+    except BookError as found:
+        sys.exit(str(found))

@@ -1,0 +1,108 @@
+"""Runs a notebook from top to bottom in a fresh kernel whose surroundings are the same on every machine.
+
+The kernel is this environment's own Python, on the CPU, with a fixed number of threads and a fixed hash seed, without
+the network for models, and with empty folders for what a person has stored (progress, chosen model, IPython profile):
+building a book neither sees nor changes them.
+"""
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from nbformat import NotebookNode
+
+from utils.book.problems import BuildProblem
+
+THREADS = "2"
+SURROUNDINGS = {
+    "BOOK_DEVICE": "cpu",
+    "OMP_NUM_THREADS": THREADS,
+    "MKL_NUM_THREADS": THREADS,
+    "OPENBLAS_NUM_THREADS": THREADS,
+    "OMP_DYNAMIC": "FALSE",
+    "MKL_DYNAMIC": "FALSE",
+    "PYTHONHASHSEED": "0",
+    "HF_HUB_OFFLINE": "1",
+    "TRANSFORMERS_OFFLINE": "1",
+    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+    "TRANSFORMERS_NO_ADVISORY_WARNINGS": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+    "COLUMNS": "120",
+    "LINES": "40",
+    "TZ": "UTC",
+    "LC_ALL": "C.UTF-8",
+    "PYTHONIOENCODING": "utf-8",
+}
+
+
+class RunProblem(BuildProblem):
+    """A cell did not run to its end; `key` is the cell's."""
+
+    def __init__(self, sentence: str, key: str = "") -> None:
+        super().__init__(sentence)
+        self.key = key
+
+
+@contextlib.contextmanager
+def surroundings() -> Iterator[dict[str, str]]:
+    """The environment of a kernel; what it stores for a person goes to a folder that is deleted afterwards."""
+    with tempfile.TemporaryDirectory(prefix="book-", ignore_cleanup_errors=True) as folder:
+        own = {"BOOK_DATA": f"{folder}/data", "IPYTHONDIR": f"{folder}/ipython"}
+        yield {**os.environ, **SURROUNDINGS, **own}
+
+
+def execute(
+    notebook: NotebookNode, folder: Path, timeout: float, on_cell: Callable[[int, int], None] | None = None
+) -> None:
+    """Execute in place, in `folder`, `timeout` seconds a cell; `on_cell(done, total)` after each code cell.
+
+    Raises:
+        RunProblem: a cell raised, took too long or ended the kernel; the sentence names the cell.
+    """
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+
+    from utils.book.kernel import OwnKernelManager
+
+    total = sum(cell.cell_type == "code" for cell in notebook.cells)
+    at = {"cell": None, "done": 0}
+
+    def starting(cell: NotebookNode, cell_index: int) -> None:
+        at["cell"] = cell
+
+    def finished(cell: NotebookNode, cell_index: int, **_) -> None:
+        if cell.cell_type == "code":
+            at["done"] += 1
+            if on_cell:
+                on_cell(at["done"], total)
+
+    client = NotebookClient(
+        notebook,
+        timeout=timeout,
+        kernel_name="python3",
+        kernel_manager_class=OwnKernelManager,
+        record_timing=False,
+        coalesce_streams=True,
+        resources={"metadata": {"path": str(folder)}},
+        on_cell_start=starting,
+        on_cell_executed=finished,
+    )
+    try:
+        with surroundings() as environment:
+            client.execute(env=environment)
+    except CellExecutionError as raised:
+        value = (raised.evalue.strip().splitlines() or [""])[0]
+        raise _stopped(at["cell"], f"raised {raised.ename}: {value}" if value else f"raised {raised.ename}") from None
+    except CellTimeoutError:
+        raise _stopped(at["cell"], f"did not end within {timeout:g} seconds") from None
+    except DeadKernelError:
+        raise _stopped(at["cell"], "ended the kernel") from None
+    except (RuntimeError, OSError) as reason:
+        raise RunProblem(f"The kernel did not start ({str(reason).splitlines()[0]}): run `make env` and try again.") from reason
+
+
+def _stopped(cell: NotebookNode | None, what: str) -> RunProblem:
+    key = cell.metadata.get("book", {}).get("key", cell.get("id", "")) if cell else ""
+    return RunProblem(f'the cell "{key}" {what}.', key)

@@ -1,0 +1,102 @@
+"""Makes stored outputs say nothing about the machine or the moment, and refuses those that do.
+
+What can be normalized is (counts, stream order). What cannot is named: a warning on stderr, a path, an address in
+memory, a duration or a date would make two builds differ, and tells the reader nothing.
+"""
+
+import re
+import sys
+import tempfile
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+from nbformat import NotebookNode
+
+ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
+PATH = re.compile(r"(?<![\w.:/])/(?:home|root|Users|tmp|var|usr|opt|private|mnt|work|workspace)/[\w.-]+|\b[A-Za-z]:\\\w+")
+TIMING = re.compile(
+    r"\b\d+(?:\.\d+)?\s?(?:ns|µs|μs|us|ms|secs?|seconds?)\b|\b\d+\.\d+\s?s\b|\bit/s\b|s/it\b|\b(?:Wall time|CPU times)\b"
+    r"|\b\d{1,2}:\d\d:\d\d\b|\b20\d\d-\d\d-\d\d\b"
+)
+
+
+def normalize(notebook: NotebookNode) -> None:
+    """In place: kernel's additions to the metadata go, execution counts run from 1, execution times are dropped."""
+    notebook.metadata["language_info"] = {"name": "python"}
+    count = 0
+    for cell in notebook.cells:
+        cell.metadata.pop("execution", None)
+        if cell.cell_type != "code":
+            continue
+        count += 1
+        cell.execution_count = count
+        for output in cell.outputs:
+            if output.output_type == "execute_result":
+                output.execution_count = count
+
+
+def output_problems(notebook: NotebookNode) -> Iterator[tuple[str, str]]:
+    """(cell key, sentence) for every stored output that must not be kept."""
+    for cell in notebook.cells:
+        for output in cell.get("outputs", ()):
+            for sentence in _judge(cell, output):
+                yield cell.metadata.get("book", {}).get("key", cell.id), sentence
+
+
+def _judge(cell: NotebookNode, output: NotebookNode) -> Iterator[str]:
+    if output.output_type == "error":
+        if "raises-exception" not in cell.metadata.get("tags", ()):
+            yield f"an error is stored in its outputs ({output.ename}): mend the cell and build."
+        return
+    if output.output_type == "stream" and output.name == "stderr":
+        yield f"it writes to stderr ({_first(output.text)!r}): avoid the warning or progress bar, or print to stdout."
+        return
+    everything = str(output.get("text", "")) + str(output.get("data", ""))
+    for name, folder in _folders():
+        if folder in everything:
+            yield f"its output holds the path of {name}: show a relative path instead."
+    seen = _seen(output)
+    for what, pattern in (("a path of this machine", PATH), ("an address in memory", ADDRESS), ("a time or a date", TIMING)):
+        match = pattern.search(seen)
+        if match:
+            yield f"its output holds {what} ({match.group()!r}), which differs from run to run: leave it out."
+
+
+def _folders() -> list[tuple[str, str]]:
+    named = [("the home folder", Path.home()), ("this checkout", Path(__file__).resolve().parents[2])]
+    named += [("the environment", Path(sys.prefix)), ("the temporary folder", Path(tempfile.gettempdir()))]
+    return [(name, f"{folder}/") for name, folder in named if folder != Path("/")]
+
+
+def _seen(output: NotebookNode) -> str:
+    """What a reader sees of an output; scripts, styles and figures' data are not read as prose."""
+    data = output.get("data", {})
+    text = [output.get("text", ""), data.get("text/plain", ""), data.get("text/markdown", "")]
+    parser = _Visible()
+    parser.feed(data.get("text/html", ""))
+    return "\n".join([*text, *parser.pieces])
+
+
+class _Visible(HTMLParser):
+    """The text of an HTML output outside <script> and <style>."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pieces: list[str] = []
+        self._hidden = 0
+
+    def handle_starttag(self, tag: str, attrs) -> None:
+        self._hidden += tag in ("script", "style")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._hidden -= tag in ("script", "style") and self._hidden > 0
+
+    def handle_data(self, data: str) -> None:
+        if not self._hidden:
+            self.pieces.append(data)
+
+
+def _first(text: str) -> str:
+    line = (text.strip().splitlines() or [""])[0]
+    return line if len(line) <= 80 else line[:79] + "…"
