@@ -1,0 +1,135 @@
+"""From whatever a notebook holds to plain numbers that go into a figure.
+
+Tensors may be bfloat16, on an accelerator, or require grad; lists may hold tensors. Each figure names the axes that
+it wants, and anything else is a `ShowProblem` in one sentence. Numbers are rounded here, in one place, so that a
+stored figure is small and two builds of it are the same. Nothing here knows how a figure looks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from utils.errors import BookError
+
+HUGE = 1e30  # a float32 or bfloat16 mask fill (the lowest float) is a missing cell, not a number to color
+
+
+class ShowProblem(BookError):
+    """A figure was asked to show something it cannot. The message names the axes wanted."""
+
+
+def numbers(values: Any, axes: str, what: str = "values") -> np.ndarray:
+    """`values` as float64 with one axis for each name in `axes`; masked cells (−inf, lowest float, NaN) become NaN.
+
+    >>> numbers([[1, 2, 3]], "row column").shape
+    (1, 3)
+
+    Raises ShowProblem: not numbers, a ragged list, another number of axes, or an empty axis.
+    """
+    wanted = axes.split()
+    shape_wanted = f"[{', '.join(wanted)}]"
+    try:
+        array = np.asarray(_plain(values), dtype=np.float64)
+    except (TypeError, ValueError, RuntimeError) as problem:
+        raise ShowProblem(
+            f"{what} should be numbers with the axes {shape_wanted}, but got {describe(values)}."
+        ) from problem
+    if array.ndim != len(wanted):
+        raise ShowProblem(f"{what} should have the axes {shape_wanted}, but got the shape {array.shape}.")
+    if array.size == 0:
+        raise ShowProblem(f"{what} with the axes {shape_wanted} should not be empty, but got the shape {array.shape}.")
+    missing = ~np.isfinite(array) | (np.abs(array) >= HUGE) | _half_precision_floor(values, array)
+    return np.where(missing, np.nan, array)
+
+
+def _plain(values: Any) -> Any:
+    """Tensors, and lists of tensors, as numpy; duck-typed, so that showing a list does not load torch."""
+    if hasattr(values, "detach"):
+        return values.detach().cpu().double().numpy()
+    if isinstance(values, (list, tuple)):
+        return [_plain(value) for value in values]
+    return values
+
+
+def _half_precision_floor(values: Any, array: np.ndarray) -> np.ndarray | bool:
+    """float16's lowest number is −65504: a mask fill in a float16 tensor, an ordinary number in any other."""
+    return (
+        array <= -65504.0
+        if str(getattr(values, "dtype", "")).endswith("float16") and "bfloat16" not in str(values.dtype)
+        else False
+    )
+
+
+def describe(values: Any) -> str:
+    """A few words that say what came: `a list of 3`, `a str`, `None`."""
+    if values is None:
+        return "None"
+    if isinstance(values, (list, tuple)):
+        return f"a {type(values).__name__} of {len(values)} whose entries do not form a grid of numbers"
+    return f"a {type(values).__name__}"
+
+
+def tidy(value: float, digits: int = 4) -> float | int | None:
+    """One number to so many significant digits; whole numbers as int, missing ones as None.
+
+    >>> tidy(0.123456), tidy(3.0), tidy(float("nan"))
+    (0.1235, 3, None)
+    """
+    if value != value or math.isinf(value):
+        return None
+    rounded = float(f"{value:.{digits}g}")
+    return int(rounded) if rounded == int(rounded) and abs(rounded) < 1e15 else rounded
+
+
+def tidy_list(array: np.ndarray, digits: int = 4) -> list:
+    """`tidy` for an array of any depth.
+
+    >>> tidy_list(np.array([[1.0, 0.33333]]))
+    [[1, 0.3333]]
+    """
+    if array.ndim == 0:
+        return tidy(float(array), digits)
+    return [tidy_list(part, digits) for part in array]
+
+
+def to_decimals(array: np.ndarray) -> np.ndarray:
+    """Three decimals where everything lies in [−1, 1] (patterns, probabilities), else 4 digits of the largest value."""
+    largest = np.nanmax(np.abs(array)) if np.isfinite(array).any() else 0.0
+    return np.round(array, 3 if largest <= 1 else max(0, 3 - math.floor(math.log10(largest))))
+
+
+def short(value: float | int | str | bool | None) -> str:
+    """How a number is written in a text fallback, a table or a box.
+
+    >>> short(0.123456), short(12), short(1234567.0), short(None)
+    ('0.123', '12', '1.23e+06', '–')
+    """
+    if value is None:
+        return "–"
+    if isinstance(value, (bool, str)):
+        return str(value)
+    if isinstance(value, (int, np.integer)):
+        return str(int(value))
+    if value != value:
+        return "–"
+    return f"{float(value):.3g}".replace("-", "−")
+
+
+def labels_for(labels: Sequence[Any] | None, length: int, axis: str) -> list[str]:
+    """One visible, distinct label for each place on an axis; the places' numbers where none are given.
+
+    Raises ShowProblem: another number of labels than places.
+    """
+    from utils.show.words import distinct
+
+    if labels is None:
+        return [str(place) for place in range(length)]
+    if isinstance(labels, str):
+        raise ShowProblem(f"The labels of {axis} should be a list of {length} strings, but got one string.")
+    if len(labels) != length:
+        raise ShowProblem(f"The axis {axis} has {length} places, but got {len(labels)} labels for it.")
+    return distinct(labels)
