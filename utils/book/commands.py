@@ -57,6 +57,45 @@ def build(
     _tell(problems, {"built": [vars(one) for one in built]}, as_json)
 
 
+def run(chapters: Chapters = None, timeout: Timeout = 600.0, as_json: AsJson = False) -> None:
+    """Run every solution under nbval and every chapter as it is shipped."""
+    from utils.book.progress import progress
+    from utils.book.run import run_shipped, run_solution
+    from utils.book.shelf import the_book
+
+    shelf = the_book()
+    ran = []
+    with progress(as_json) as begin:
+        for name in shelf.choose(chapters):
+            solution = run_solution(shelf.solution(name), timeout, begin(f"{name} solution"))
+            shipped = run_shipped(shelf.chapter(name), timeout, begin(f"{name} as shipped"))
+            ran.append((name, solution, shipped))
+    if not as_json:
+        _table(ran)
+    problems = [problem for _, *both in ran for one in both for problem in one.problems]
+    facts = [{"chapter": name, "solution": _facts(solution), "as_shipped": _facts(shipped)} for name, solution, shipped in ran]
+    _tell(problems, {"chapters": facts}, as_json)
+
+
+def _facts(one) -> dict:
+    return {"cells": one.cells, "seconds": round(one.seconds, 2), "passed": not one.problems}
+
+
+def _table(ran: list) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("chapter", "notebook")
+    for name in ("cells", "seconds"):
+        table.add_column(name, justify="right")
+    table.add_column("result")
+    for name, solution, shipped in ran:
+        for kind, one in (("solution", solution), ("as shipped", shipped)):
+            result = f"{len(one.problems)} problems" if one.problems else "passed"
+            table.add_row(name, kind, str(one.cells), f"{one.seconds:.1f}", result)
+    Console().print(table)
+
+
 def _tell(problems: list, facts: dict, as_json: bool, sound: str = "") -> None:
     for problem in problems:
         typer.echo(str(problem), err=True)
@@ -72,7 +111,7 @@ def _tell(problems: list, facts: dict, as_json: bool, sound: str = "") -> None:
 def _alone() -> typer.Typer:
     app = typer.Typer(no_args_is_help=True, add_completion=False)
     app.command("build")(build)
-    app.command("noop")(lambda: None)
+    app.command("run")(run)
     return app
 
 

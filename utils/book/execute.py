@@ -46,11 +46,11 @@ class RunProblem(BuildProblem):
 
 
 @contextlib.contextmanager
-def surroundings() -> Iterator[dict[str, str]]:
-    """The environment of a kernel; what it stores for a person goes to a folder that is deleted afterwards."""
+def surroundings() -> Iterator[tuple[dict[str, str], Path]]:
+    """The environment of a kernel, and a folder for what it stores for a person; the folder is deleted afterwards."""
     with tempfile.TemporaryDirectory(prefix="book-", ignore_cleanup_errors=True) as folder:
         own = {"BOOK_DATA": f"{folder}/data", "IPYTHONDIR": f"{folder}/ipython"}
-        yield {**os.environ, **SURROUNDINGS, **own}
+        yield {**os.environ, **SURROUNDINGS, **own}, Path(folder)
 
 
 def execute(
@@ -89,18 +89,20 @@ def execute(
         on_cell_start=starting,
         on_cell_executed=finished,
     )
-    try:
-        with surroundings() as environment:
-            client.execute(env=environment)
-    except CellExecutionError as raised:
-        value = (raised.evalue.strip().splitlines() or [""])[0]
-        raise _stopped(at["cell"], f"raised {raised.ename}: {value}" if value else f"raised {raised.ename}") from None
-    except CellTimeoutError:
-        raise _stopped(at["cell"], f"did not end within {timeout:g} seconds") from None
-    except DeadKernelError:
-        raise _stopped(at["cell"], "ended the kernel") from None
-    except (RuntimeError, OSError) as reason:
-        raise RunProblem(f"The kernel did not start ({str(reason).splitlines()[0]}): run `make env` and try again.") from reason
+    with surroundings() as (environment, scratch), open(scratch / "kernel.log", "w+b") as log:
+        try:
+            client.execute(env=environment, stdout=log, stderr=log)
+        except CellExecutionError as raised:
+            value = (raised.evalue.strip().splitlines() or [""])[0]
+            raise _stopped(at["cell"], f"raised {raised.ename}: {value}" if value else f"raised {raised.ename}") from None
+        except CellTimeoutError:
+            raise _stopped(at["cell"], f"did not end within {timeout:g} seconds") from None
+        except DeadKernelError:
+            raise _stopped(at["cell"], "ended the kernel") from None
+        except (RuntimeError, OSError) as reason:
+            log.seek(0)
+            last = (log.read().decode(errors="replace").strip().splitlines() or [str(reason)])[-1]
+            raise RunProblem(f"The kernel did not start ({last}): run `make env` and try again.") from reason
 
 
 def _stopped(cell: NotebookNode | None, what: str) -> RunProblem:
