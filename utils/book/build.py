@@ -103,7 +103,8 @@ def size_problems(texts: dict[str, str]) -> list[str]:
     for kind, text in texts.items():
         size, most = len(text.encode()), MOST_BYTES[kind]
         if size > most:
-            found.append(f"its {kind} notebook has {size / 1000:,.0f} KB, at most {most / 1000:,.0f}: make outputs smaller.")
+            figures = f"{size / 1000:,.0f} KB, and {most / 1000:,.0f} is the most"
+            found.append(f"its {kind} notebook has {figures}: make text or outputs smaller.")
     return found
 
 

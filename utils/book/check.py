@@ -42,9 +42,11 @@ def _chapter(shelf: Shelf, source: Chapter) -> list[Problem]:
     problems = _drift(stored, chapter_notebook(source), path)
     for cell in stored.cells:
         if cell.get("outputs") or cell.get("execution_count"):
-            problems.append(Problem(path, 0, f'outputs are stored in {_called(cell)}: a chapter is shipped without.'))
+            problems.append(Problem(path, 0, f"outputs are stored in {_called(cell)}: a chapter is shipped without."))
     for leak in leaks(source, {_called(cell): cell.source for cell in stored.cells}):
-        sentence = f"a line of an answer ({source.path.name}:{leak.answer_line}) stands in {leak.cell_key}: build again."
+        sentence = (
+            f"a line of an answer ({source.path.name}:{leak.answer_line}) stands in {leak.cell_key}: build again."
+        )
         problems.append(Problem(path, 0, sentence))
     return problems + [Problem(path, 0, text) for text in size_problems({"chapter": as_text(stored)})]
 

@@ -12,7 +12,7 @@ import typer
 Chapters = Annotated[
     list[str] | None, typer.Argument(help="Which chapters: 5, 05, 05_attention or a file. All of them when left out.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else there.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output, nothing else.")]
 Timeout = Annotated[float, typer.Option(help="Seconds that one cell may take.")]
 
 
@@ -73,7 +73,7 @@ def run(chapters: Chapters = None, timeout: Timeout = 600.0, as_json: AsJson = F
     if not as_json:
         _table(ran)
     problems = [problem for _, *both in ran for one in both for problem in one.problems]
-    facts = [{"chapter": name, "solution": _facts(solution), "as_shipped": _facts(shipped)} for name, solution, shipped in ran]
+    facts = [{"chapter": name, "solution": _facts(one), "as_shipped": _facts(other)} for name, one, other in ran]
     _tell(problems, {"chapters": facts}, as_json)
 
 

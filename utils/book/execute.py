@@ -93,8 +93,8 @@ def execute(
         try:
             client.execute(env=environment, stdout=log, stderr=log)
         except CellExecutionError as raised:
-            value = (raised.evalue.strip().splitlines() or [""])[0]
-            raise _stopped(at["cell"], f"raised {raised.ename}: {value}" if value else f"raised {raised.ename}") from None
+            value = "".join(f": {line}" for line in raised.evalue.strip().splitlines()[:1])
+            raise _stopped(at["cell"], f"raised {raised.ename}{value}") from None
         except CellTimeoutError:
             raise _stopped(at["cell"], f"did not end within {timeout:g} seconds") from None
         except DeadKernelError:

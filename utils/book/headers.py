@@ -45,16 +45,20 @@ def read_flags(header: str, kind: str, given: dict, path: Path, line: int, probl
 
     given = {name: value for name, value in given.items() if name not in OF_JUPYTEXT}
     if "incorrectly_encoded_metadata" in given:
-        wrong(f"the header's flags cannot be read: {given['incorrectly_encoded_metadata']}; write name=\"value\" pairs.")
+        wrong(f'the header\'s flags cannot be read: {given["incorrectly_encoded_metadata"]}; write name="value" pairs.')
         return Flags("")
     if kind not in ("code", "markdown"):
         wrong(f"a {kind} cell: a chapter has code cells and [markdown] cells only.")
     for name in FLAGS:
         if len(re.findall(rf"(?:^|\s){name}\s*=", header)) > 1:
             wrong(f"{name} is given twice in this header: keep one.")
-    for name in given.keys() - FLAGS.keys():
-        shown = f"the words {given[name]!r} in a header" if name == "title" else f"the header flag {name!r}"
-        wrong(f"{shown} means nothing here: use {', '.join(FLAGS)}.")
+    for name in sorted(given.keys() - FLAGS.keys()):
+        if name == "region_name":
+            wrong(f"[{given[name]}] in a header: write [markdown].")
+        elif name == "title":
+            wrong(f"a header holds flags only, and {given[name]!r} is none: use {', '.join(FLAGS)}.")
+        else:
+            wrong(f"the header flag {name!r} means nothing here: use {', '.join(FLAGS)}.")
 
     def text(name: str, pattern: re.Pattern | None = None) -> str | None:
         if name not in given:

@@ -8,6 +8,7 @@ import ast
 import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
+from itertools import pairwise
 
 from utils.book.magics import magic_problems
 from utils.book.problems import Problem
@@ -38,8 +39,8 @@ def _all(chapter: Chapter) -> Iterator[tuple[int, str]]:
     yield from _exercises(chapter, learner_cells)
     texts = {cell.flags.key: chapter_text(cell) or "" for cell in learner_cells}
     for leak in leaks(chapter, texts):
-        yield leak.answer_line, f'this line of an answer also stands in the cell "{leak.cell_key}", where the learner '\
-                                "reads it: reword one of them."  # fmt: skip
+        where = f'in the cell "{leak.cell_key}", where the learner reads it'
+        yield leak.answer_line, f"this line of an answer also stands {where}: reword one of them."
 
 
 def _headings(cells: list[Cell] | tuple[Cell, ...], prose: dict) -> Iterator[tuple[int, str]]:
@@ -59,7 +60,7 @@ def _headings(cells: list[Cell] | tuple[Cell, ...], prose: dict) -> Iterator[tup
                 title_line = title_line or line
             level = heading
     if not any_heading:
-        yield cells[0].line - 1 if cells else 0, "the chapter has no title: begin with a markdown cell that has one `#`."
+        yield cells[0].line - 1, "there is no title: begin with a markdown cell that has one `#`."
 
 
 class _Html(HTMLParser):
@@ -71,7 +72,7 @@ class _Html(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag == "img" and not (dict(attrs).get("alt") or "").strip():
-            self.found.append(("problem", 'a picture without alt text: give the <img> an alt="…" that says what it shows.'))
+            self.found.append(("problem", 'a picture without alt text: give it an alt="…" that says what it shows.'))
         elif re.fullmatch("h[1-6]", tag):
             self.found.append(("heading", int(tag[1])))
 
@@ -119,14 +120,14 @@ def _exercises(chapter: Chapter, learner_cells: list[Cell]) -> Iterator[tuple[in
         if cell.regions and not exercise:
             yield cell.line + cell.regions[0].first, 'an answer in a cell without exercise="…": add it to the header.'
         if exercise and cell.kind == "code" and not cell.regions:
-            yield header, "an exercise without an answer: put it between `# SOLUTION` and `# END` in the function's body."
+            yield header, "an exercise without an answer: put it between `# SOLUTION` and `# END` in the body."
         if exercise and declared.setdefault(exercise, header) != header:
             yield header, f"exercise {exercise} is already on line {declared[exercise]}: correct the number."
     for cell in chapter.cells:
         if cell.flags.solution and cell.flags.solution not in declared:
             yield cell.line - 1, f"solution {cell.flags.solution} has no exercise cell of that number: correct it."
     code = [cell for cell in learner_cells if cell.kind == "code"]
-    for cell, following in zip(code, [*code[1:], None], strict=True):
+    for cell, following in pairwise([*code, None]):
         if cell.flags.exercise and cell.regions:
             names = {region.name.split(".")[0] for region in cell.regions}
             graded = _graded(following) if following else set()

@@ -21,10 +21,11 @@ from utils.book.source import Cell, Chapter
 MAGIC = re.compile(r"(?:[\w.,\s]+=\s*)?(?P<signs>%+)(?P<name>\w*)")
 ASK = (
     "import json; from ipykernel.zmqshell import ZMQInteractiveShell as Shell; "
-    "known = Shell.instance().magics_manager.lsmagic(); print(json.dumps({kind: sorted(known[kind]) for kind in known}))"
+    "known = Shell.instance().magics_manager.lsmagic(); "
+    "print(json.dumps({kind: sorted(known[kind]) for kind in known}))"
 )
 # They run a shell or another language, so what they do depends on the machine.
-OF_THE_MACHINE = {"bash", "sh", "script", "cmd", "system", "sx", "perl", "ruby", "javascript", "js", "python2", "pip", "conda"}
+OF_THE_MACHINE = frozenset("bash cmd conda javascript js perl pip python2 ruby script sh sx system uv".split())
 
 
 def magic_problems(chapter: Chapter, cell: Cell) -> Iterator[tuple[int, str]]:
@@ -53,7 +54,7 @@ def _judge(line: str, index: int) -> str | None:
     if name in OF_THE_MACHINE:
         return f"`{signs}{name}` does what the reader's machine happens to do: write it in Python."
     if name not in known_magics()[kind]:
-        return f"`{signs}{name}` is not a {kind} magic that a fresh kernel knows: correct it, or word a comment differently."
+        return f"`{signs}{name}` is no {kind} magic of a fresh kernel: correct it, or word a comment differently."
     return None
 
 
@@ -70,5 +71,7 @@ def known_magics() -> dict[str, frozenset[str]]:
         )
     if asked.returncode:
         last = (asked.stderr.strip().splitlines() or ["no output"])[-1]
-        raise BuildProblem(f"IPython cannot say which magics there are ({last}): run `make env` to mend the environment.")
+        raise BuildProblem(
+            f"IPython cannot say which magics there are ({last}): run `make env` to mend the environment."
+        )
     return {kind: frozenset(names) for kind, names in json.loads(asked.stdout.splitlines()[-1]).items()}

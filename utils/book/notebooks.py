@@ -18,6 +18,7 @@ from utils.book.problems import BuildProblem, shown
 from utils.book.source import Cell, Chapter
 from utils.book.strip import chapter_text, solution_text
 
+NOT_A_NOTEBOOK = (nbformat.reader.NotJSONError, nbformat.ValidationError, UnicodeDecodeError, AttributeError, KeyError)
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 
 
@@ -39,7 +40,8 @@ def solution_notebook(chapter: Chapter) -> NotebookNode:
 
 def code_hash(notebook: NotebookNode) -> str:
     """SHA-256 over the code cells in order: stored outputs belong to this code and no other."""
-    code = [[cell.id, cell.source, cell.metadata.get("tags", [])] for cell in notebook.cells if cell.cell_type == "code"]
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    code = [[cell.id, cell.source, cell.metadata.get("tags", [])] for cell in cells]
     return hashlib.sha256(json.dumps(code).encode()).hexdigest()
 
 
@@ -58,7 +60,7 @@ def read_notebook(path: Path) -> NotebookNode | None:
         return nbformat.reads(path.read_text(encoding="utf-8"), as_version=4)
     except FileNotFoundError:
         return None
-    except (nbformat.reader.NotJSONError, nbformat.ValidationError, UnicodeDecodeError, AttributeError, KeyError) as why:
+    except NOT_A_NOTEBOOK as why:
         raise BuildProblem(f"{shown(path)} is not a notebook: delete it and run `book build`.") from why
     except OSError as reason:
         raise BuildProblem(f"{shown(path)} cannot be read ({reason.strerror}): check what is there.") from reason
@@ -83,7 +85,7 @@ def write_whole(path: Path, text: str) -> bool:
         os.replace(temporary, path)
     except OSError as reason:
         raise BuildProblem(
-            f"{shown(path)} cannot be written ({reason.strerror}): make its folder writable or free the name, and build again."
+            f"{shown(path)} cannot be written ({reason.strerror}): make its folder writable and build again."
         ) from reason
     finally:
         if temporary:

@@ -14,11 +14,13 @@ from pathlib import Path
 from nbformat import NotebookNode
 
 ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
-PATH = re.compile(r"(?<![\w.:/])/(?:home|root|Users|tmp|var|usr|opt|private|mnt|work|workspace)/[\w.-]+|\b[A-Za-z]:\\\w+")
+FOLDERS = "home|root|Users|tmp|var|usr|opt|private|mnt|work|workspace"
+PATH = re.compile(rf"(?<![\w.:/])/(?:{FOLDERS})/[\w.-]+|\b[A-Za-z]:\\\w+")
 TIMING = re.compile(
-    r"\b\d+(?:\.\d+)?\s?(?:ns|µs|μs|us|ms|secs?|seconds?)\b|\b\d+\.\d+\s?s\b|\bit/s\b|s/it\b|\b(?:Wall time|CPU times)\b"
-    r"|\b\d{1,2}:\d\d:\d\d\b|\b20\d\d-\d\d-\d\d\b"
+    r"\b\d+(?:\.\d+)?\s?(?:ns|µs|μs|us|ms|secs?|seconds?)\b|\b\d+\.\d+\s?s\b"
+    r"|\bit/s\b|s/it\b|\b(?:Wall time|CPU times)\b|\b\d{1,2}:\d\d:\d\d\b|\b20\d\d-\d\d-\d\d\b"
 )
+REFUSED = {"a path of this machine": PATH, "an address in memory": ADDRESS, "a time or a date": TIMING}
 
 
 def normalize(notebook: NotebookNode) -> None:
@@ -57,7 +59,7 @@ def _judge(cell: NotebookNode, output: NotebookNode) -> Iterator[str]:
         if folder in everything:
             yield f"its output holds the path of {name}: show a relative path instead."
     seen = _seen(output)
-    for what, pattern in (("a path of this machine", PATH), ("an address in memory", ADDRESS), ("a time or a date", TIMING)):
+    for what, pattern in REFUSED.items():
         match = pattern.search(seen)
         if match:
             yield f"its output holds {what} ({match.group()!r}), which differs from run to run: leave it out."

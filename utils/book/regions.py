@@ -18,6 +18,14 @@ NEARLY = re.compile(r"#+\s*(begin\s+|end\s+)?(solutions?|end)\s*[:.]?", re.IGNOR
 
 
 @dataclass(frozen=True)
+class Comment:
+    """A comment of the file; `alone` when nothing else is on its line."""
+
+    text: str
+    alone: bool
+
+
+@dataclass(frozen=True)
 class Region:
     """An answer: the cell's lines from marker to marker (both counted, from 0), and the name that the stub gives."""
 
@@ -40,7 +48,7 @@ class _Statement:
 
 def find_regions(
     tree: ast.Module,
-    comments: dict[int, str],
+    comments: dict[int, Comment],
     cells: Sequence[tuple[int, list[str], str]],
     path: Path,
     problems: list[Problem],
@@ -48,7 +56,7 @@ def find_regions(
     """Regions by the line of their cell's first line; whatever is wrong is added to `problems`.
 
     Args:
-        comments: line → comment, for the comments that stand alone on a line of the file.
+        comments: line → comment, for all comments of the file.
         cells: (first line in the file, lines, kind) of each cell.
     """
     statements = list(_statements(tree.body, scopes=()))
@@ -58,20 +66,28 @@ def find_regions(
             continue
         regions = []
         for begin, end in _pairs(range(first_line, first_line + len(lines)), comments, path, problems):
-            region = _region(begin, end, comments, lines, first_line, statements, path, problems)
+            region = _region(begin, end, lines, first_line, statements, path, problems)
             if region:
                 regions.append(region)
         found[first_line] = tuple(regions)
     return found
 
 
-def _pairs(numbers: range, comments: dict[int, str], path: Path, problems: list[Problem]) -> Iterator[tuple[int, int]]:
+def _pairs(
+    numbers: range, comments: dict[int, Comment], path: Path, problems: list[Problem]
+) -> Iterator[tuple[int, int]]:
     begin = None
     for number in numbers:
-        comment = comments.get(number, "").strip()
-        if comment == BEGIN:
+        if number not in comments:
+            continue
+        comment = comments[number].text.strip()
+        if comment in (BEGIN, END) and not comments[number].alone:
+            problems.append(Problem(path, number, f"`{comment}` stands on a line of its own: move it."))
+        elif comment == BEGIN:
             if begin is not None:
-                problems.append(Problem(path, begin, f"this `{BEGIN}` has no `{END}` before the next `{BEGIN}`: add it."))
+                problems.append(
+                    Problem(path, begin, f"this `{BEGIN}` has no `{END}` before the next `{BEGIN}`: add it.")
+                )
             begin = number
         elif comment == END:
             if begin is None:
@@ -86,7 +102,7 @@ def _pairs(numbers: range, comments: dict[int, str], path: Path, problems: list[
         problems.append(Problem(path, begin, f"this `{BEGIN}` has no `{END}` in its cell: add it."))
 
 
-def _region(begin, end, comments, lines, first_line, statements, path, problems) -> Region | None:
+def _region(begin, end, lines, first_line, statements, path, problems) -> Region | None:
     inside = [s for s in statements if begin < s.first and s.last < end]
     top = [s for s in inside if s.outer not in inside]
 

@@ -21,7 +21,7 @@ from utils.book.notebooks import code_hash, read_notebook
 from utils.book.problems import BuildProblem, Problem, shown
 
 OnCell = Callable[[int, int], None]
-SANITIZE = Path(__file__).with_name("sanitize.cfg")
+SANITIZE = Path(__file__).with_name("sanitize.txt")
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def _as_shipped(path: Path, notebook: NotebookNode, timeout: float, on_cell: OnC
     except RunProblem as stopped:
         return sum(cell.execution_count is not None for cell in code), [str(stopped)]
     silent = [
-        f'{_called(following)} says nothing about the answer that was not written: let it show its grade.'
+        f"{_called(following)} says nothing about the answer that was not written: let it show its grade."
         for cell, following in zip(code, code[1:], strict=False)
         if cell.metadata.get("book", {}).get("exercise") and not following.outputs
     ]
@@ -87,14 +87,15 @@ def _nbval(path: Path, notebook: NotebookNode, timeout: float, on_cell: OnCell |
         return _watch(command, environment, path.parent, code, on_cell)
 
 
-def _watch(command, environment, folder: Path, code: list[NotebookNode], on_cell: OnCell | None) -> tuple[int, list[str]]:
+def _watch(
+    command: list[str], environment: dict[str, str], folder: Path, code: list[NotebookNode], on_cell: OnCell | None
+) -> tuple[int, list[str]]:
     """Follow the cells as pytest reports them; what it prints besides explains an end before the last cell."""
     outcomes: dict[int, str] = {}
     texts: dict[int, str] = {}
     said: list[str] = []
-    with subprocess.Popen(
-        command, env=environment, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, encoding="utf-8"
-    ) as pytest:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "encoding": "utf-8"}
+    with subprocess.Popen(command, env=environment, cwd=folder, **pipes) as pytest:
         listener = threading.Thread(target=lambda: said.extend(pytest.stdout), daemon=True)
         listener.start()
         try:
@@ -104,15 +105,16 @@ def _watch(command, environment, folder: Path, code: list[NotebookNode], on_cell
                     continue
                 event = json.loads(line)
                 number = event["cell"]
-                outcomes[number] = "failed" if "failed" in (outcomes.get(number), event["outcome"]) else event["outcome"]
-                texts.setdefault(number, event["text"])
+                if outcomes.get(number) != "failed":
+                    outcomes[number], texts[number] = event["outcome"], event["text"]
                 if on_cell:
                     on_cell(len(outcomes), len(code))
             listener.join()
         except BaseException:
             pytest.terminate()
             raise
-    problems = [f"{_called(code[n])}: {_why(texts[n])}" for n, outcome in sorted(outcomes.items()) if outcome == "failed"]
+    failed = sorted(number for number, outcome in outcomes.items() if outcome == "failed")
+    problems = [f"{_called(code[number])}: {_why(texts[number])}" for number in failed]
     if len(outcomes) < len(code) and not problems:
         last = ([line.strip() for line in said if line.strip()] or ["it said nothing"])[-1]
         problems.append(f"nbval ran {len(outcomes)} of {len(code)} cells and stopped ({last}).")
@@ -123,7 +125,7 @@ def _why(text: str) -> str:
     """nbval's report without the cell's source, which the author has: the first lines that say what differs."""
     lines = [line.strip() for line in text.split("\n") if line.strip()]
     begin = next((i for i, line in enumerate(lines) if line.startswith("Traceback:")), 0) + 1
-    kept = [line for line in lines[begin:] if line not in ("assert reference_output == test_output failed:", "Traceback:")]
+    kept = [line for line in lines[begin:] if not line.startswith(("assert reference_output ==", "Traceback:"))]
     return " | ".join(kept[:6]) or " | ".join(lines[:3])
 
 

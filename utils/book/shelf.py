@@ -46,7 +46,9 @@ class Shelf:
                 )
         for earlier, later in zip(names, names[1:], strict=False):
             if earlier[:2] == later[:2]:
-                raise BuildProblem(f"Two chapters have the number {later[:2]}: {earlier}.py and {later}.py; renumber one.")
+                raise BuildProblem(
+                    f"Two chapters have the number {later[:2]}: {earlier}.py and {later}.py; renumber one."
+                )
         return names
 
     def choose(self, wanted: Sequence[str] | None) -> list[str]:

@@ -11,13 +11,17 @@ import tokenize
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from utils.book.headers import Flags, read_flags
+from utils.book.headers import FLAGS, Flags, read_flags
 from utils.book.problems import BuildProblem, Problem, SourceProblem, shown
-from utils.book.regions import Region, find_regions
+from utils.book.regions import Comment, Region, find_regions
 
 HEADER = re.compile(r"# %%(\s|$)")
+KEY_FLAG = re.compile(r"""\skey\s*=\s*["']([^"']*)["']""")
 # All that jupytext itself takes for the start of a cell; what is not a HEADER as well is refused.
 LIKE_A_HEADER = re.compile(r"\s*#\s*(%%+(\s.*)?|<codecell>\s*|In\[[0-9 ]*\]:?\s*)$")
+
+
+OTHER_LINE_ENDS = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 
 
 @dataclass(frozen=True)
@@ -59,16 +63,18 @@ def read_chapter(path: Path) -> Chapter:
     text = _read(path)
     tree = _parse(text, path)
     raw = tuple(text.split("\n"))
-    comments = _own_line_comments(text)
+    comments = _comments(text)
     problems: list[Problem] = []
 
-    headers = [number for number, comment in comments.items() if LIKE_A_HEADER.match(raw[number - 1])]
+    headers = [number for number, comment in comments.items() if comment.alone and LIKE_A_HEADER.match(raw[number - 1])]
     for number in headers:
         if not HEADER.match(raw[number - 1]):
             problems.append(
                 Problem(path, number, "jupytext would begin a cell here: a header stands at the left edge and reads "
                         '`# %% key="…"` or `# %% [markdown] key="…"`; other comments must not look like one.')
             )  # fmt: skip
+        elif re.search(r"\stags\s*=\s*[^\s\[]", raw[number - 1]):  # jupytext itself stops at these, without a place
+            problems.append(Problem(path, number, f"tags is not a list: write it like {FLAGS['tags']}."))
     problems += _before_the_first(path, raw, headers)
     if problems:
         raise SourceProblem(problems)
@@ -78,6 +84,9 @@ def read_chapter(path: Path) -> Chapter:
         flags = read_flags(raw[number - 1], kind, jupytext_flags, path, number, problems)
         cells.append(Cell(kind, flags, content, number + 1))
     problems += _repeated_keys(path, cells)
+    problems += [
+        Problem(path, cell.line - 1, "this cell is empty: delete it.") for cell in cells if not cell.text.strip()
+    ]
     regions = find_regions(tree, comments, [(cell.line, cell.lines, cell.kind) for cell in cells], path, problems)
     if problems:
         raise SourceProblem(problems)
@@ -103,6 +112,9 @@ def _read(path: Path) -> str:
     for number, line in enumerate(text.split("\n"), 1):
         if "\0" in line:
             raise SourceProblem([Problem(path, number, "this line holds a NUL character: delete it.")])
+        if OTHER_LINE_ENDS.search(line):
+            sentence = "a character that ends a line for some programs: delete it or write it as an escape."
+            raise SourceProblem([Problem(path, number, sentence)])
         if "\t" in line[: len(line) - len(line.lstrip())]:
             raise SourceProblem([Problem(path, number, "a tab in the indentation: indent with four spaces.")])
     return text
@@ -110,8 +122,11 @@ def _read(path: Path) -> str:
 
 def _parse(text: str, path: Path) -> ast.Module:
     """The file as Python. Magics are comments in the percent form, so a sound chapter always parses."""
+    await_outside = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     try:
-        return compile(text, str(path), "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+        tree = compile(text, str(path), "exec", ast.PyCF_ONLY_AST | await_outside, dont_inherit=True)
+        compile(tree, str(path), "exec", await_outside, dont_inherit=True)
+        return tree
     except SyntaxError as reason:
         number = reason.lineno or 0
         line = text.split("\n")[number - 1].strip() if number else ""
@@ -122,13 +137,13 @@ def _parse(text: str, path: Path) -> ast.Module:
         raise SourceProblem([Problem(path, number, f"this is not Python ({reason.msg}): {advice}")]) from reason
 
 
-def _own_line_comments(text: str) -> dict[int, str]:
-    """Line → comment, for comments that stand alone on their line; what lies inside a string is not one."""
-    comments = {}
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.COMMENT and not token.line[: token.start[1]].strip():
-            comments[token.start[0]] = token.string
-    return comments
+def _comments(text: str) -> dict[int, Comment]:
+    """Line → comment, as Python's tokenizer sees them: what lies inside a string is none."""
+    return {
+        token.start[0]: Comment(token.string, not token.line[: token.start[1]].strip())
+        for token in tokenize.generate_tokens(io.StringIO(text).readline)
+        if token.type == tokenize.COMMENT
+    }
 
 
 def _before_the_first(path: Path, raw: tuple[str, ...], headers: list[int]) -> list[Problem]:
@@ -144,16 +159,23 @@ def _before_the_first(path: Path, raw: tuple[str, ...], headers: list[int]) -> l
 def _through_jupytext(path: Path, raw: tuple[str, ...], headers: list[int]) -> list[tuple[str, dict, str]]:
     """(kind, flags, content) for each of `headers`, proven to be the same cells that jupytext sees."""
     import jupytext
+    from nbformat import ValidationError
 
-    below = raw[headers[0] - 1 :]
-    notebook = jupytext.reads("\n".join(below), fmt="py:percent")
-    if len(notebook.cells) != len(headers):
-        first, last = headers[0], headers[-1]
-        raise SourceProblem([
-            Problem(path, first, f"there are {len(headers)} cell headers between lines {first} and {last}, and jupytext "
-                    f"sees {len(notebook.cells)} cells: look for a header inside a string or a code fence.")
-        ])  # fmt: skip
-    return [(cell.cell_type, dict(cell.metadata), cell.source) for cell in notebook.cells]
+    try:
+        cells = jupytext.reads("\n".join(raw[headers[0] - 1 :]), fmt="py:percent").cells
+    except ValidationError as reason:
+        sentence = f"a header's flag is not what a notebook allows ({reason.message}): correct it."
+        raise SourceProblem([Problem(path, 0, sentence)]) from reason
+    keys = [match[1] if (match := KEY_FLAG.search(raw[number - 1])) else None for number in headers]
+    seen = [cell.metadata.get("key") for cell in cells]
+    for number, key, jupytext_key in zip(headers, keys, [*seen, *[""] * len(keys)], strict=False):
+        if key != jupytext_key and len(keys) != len(seen):
+            sentence = "jupytext sees no cell begin here: word the line differently, or look for a fence or a string around it."
+            raise SourceProblem([Problem(path, number, sentence)])
+    if len(keys) != len(seen):
+        sentence = f"jupytext sees {len(seen)} cells after {len(keys)} headers: look for a string that is not closed."
+        raise SourceProblem([Problem(path, headers[0], sentence)])
+    return [(cell.cell_type, dict(cell.metadata), cell.source) for cell in cells]
 
 
 def _repeated_keys(path: Path, cells: list[Cell]) -> list[Problem]:
