@@ -13,7 +13,7 @@ from torch import Tensor
 
 from utils.reference.bridge import gpt2_from
 from utils.reference.problems import ReferenceProblem
-from utils.reference.weights import read_weights
+from utils.reference.weights import check_weights, read_weights
 
 WEIGHTS, CONFIG, CHECKSUMS = "model.safetensors", "config.json", "checksums.json"
 _TABLE, _IDS = "transformer.wte.weight", "wte.token_ids"
@@ -25,6 +25,12 @@ def is_compact(folder: Path) -> bool:
     return (folder / CHECKSUMS).is_file()
 
 
+def check_compact(folder: Path) -> None:
+    """Raise what `compact_model` would for a file that is missing, cut short or changed, without reading tensors."""
+    _read_json(folder / CONFIG)
+    check_weights(folder / WEIGHTS, _REMEDY, _read_json(folder / CHECKSUMS).get(WEIGHTS, ""))
+
+
 def compact_model(folder: Path):
     """The Hugging Face GPT-2 in `folder`, in float32.
 
@@ -33,8 +39,8 @@ def compact_model(folder: Path):
     """
     from transformers import GPT2Config
 
-    checksums = _read_json(folder / CHECKSUMS)
-    state = read_weights(folder / WEIGHTS, _REMEDY, checksums.get(WEIGHTS, ""))
+    check_compact(folder)
+    state = read_weights(folder / WEIGHTS, _REMEDY)
     config = GPT2Config(**_read_json(folder / CONFIG))
     state = {name: tensor.float() if tensor.is_floating_point() else tensor for name, tensor in state.items()}
     try:

@@ -18,6 +18,14 @@ GPT2_REPOSITORIES = ("openai-community/gpt2", "gpt2")
 GPT2_D_VOCAB = 50257
 
 
+def check_folder(folder: Path) -> None:
+    """Raise what `folder_model` would for a file that is missing or cut short, without reading tensors."""
+    if not (folder / "config.json").is_file():
+        raise ReferenceProblem(f"{folder} holds no config.json: give a model's folder in the Hugging Face layout.")
+    for file in _weight_files(folder):
+        check_weights(file, f"put a whole copy of the model in {folder}")
+
+
 def folder_model(folder: Path):
     """The Hugging Face model in `folder` and the folder of its tokenizer.
 
@@ -26,17 +34,14 @@ def folder_model(folder: Path):
     """
     from transformers import AutoConfig, AutoModelForCausalLM
 
-    config_file = folder / "config.json"
-    if not config_file.is_file():
-        raise ReferenceProblem(f"{folder} holds no config.json: give a model's folder in the Hugging Face layout.")
-    for file in _weight_files(folder):
-        check_weights(file, f"put a whole copy of the model in {folder}")
+    check_folder(folder)
     with quiet_and_offline():
         try:
             config = AutoConfig.from_pretrained(folder, local_files_only=True)
         except (OSError, ValueError, KeyError) as reason:
             raise ReferenceProblem(
-                f"{config_file} does not describe a model that transformers knows: check that the folder is whole."
+                f"{folder / 'config.json'} does not describe a model that transformers knows: "
+                "put a whole copy of the model there."
             ) from reason
         model, report = AutoModelForCausalLM.from_pretrained(
             folder,

@@ -11,9 +11,10 @@ import torch
 from utils.paths import pocket_dir
 from utils.reference.bridge import bridge_of
 from utils.reference.choice import chosen, known
-from utils.reference.compact import compact_model, is_compact
+from utils.reference.compact import check_compact, compact_model, is_compact
 from utils.reference.devices import device as the_device
-from utils.reference.folders import cached_gpt2, folder_model
+from utils.reference.folders import cached_gpt2, check_folder, folder_model
+from utils.reference.modern import smollm2_folder
 from utils.reference.problems import ReferenceProblem
 from utils.reference.shaped import shaped_model
 from utils.reference.vocabulary import tokenizer_folder
@@ -40,16 +41,29 @@ def _load(kind: str, device: torch.device):
         return bridge_of(model, tokenizer, device)
 
 
+def check(kind: str) -> None:
+    """Raise what `reference(kind)` would for weights that are missing or broken, without loading them."""
+    if kind == "gpt2-shaped":
+        return
+    folder = _folder_of(kind)
+    check_compact(folder) if _holds_compact(kind, folder) else check_folder(folder)
+
+
 def _model(kind: str):
     """The Hugging Face model and its tokenizer's folder."""
     if kind == "gpt2-shaped":
         return shaped_model(), tokenizer_folder()
-    if kind == "smollm2":
-        raise ReferenceProblem("The reference smollm2 is not part of this version: use pocket or gpt2.")
-    folder = {"pocket": pocket_dir, "gpt2": _gpt2}.get(kind, lambda: Path(kind))()
-    if is_compact(folder) or kind == "pocket":
-        return compact_model(folder), tokenizer_folder()
-    return folder_model(folder)
+    folder = _folder_of(kind)
+    return (compact_model(folder), tokenizer_folder()) if _holds_compact(kind, folder) else folder_model(folder)
+
+
+def _folder_of(kind: str) -> Path:
+    places = {"pocket": pocket_dir, "gpt2": _gpt2, "smollm2": smollm2_folder}
+    return places[kind]() if kind in places else Path(kind)
+
+
+def _holds_compact(kind: str, folder: Path) -> bool:
+    return kind == "pocket" or is_compact(folder)
 
 
 def _gpt2() -> Path:
@@ -57,6 +71,6 @@ def _gpt2() -> Path:
     if folder is None:
         raise ReferenceProblem(
             "GPT-2 small is not on this machine: run `book reference gpt2` once to fetch it, "
-            "or use reference(\"pocket\"), which is always there."
+            'or use reference("pocket"), which is always there.'
         )
     return folder

@@ -48,6 +48,18 @@ def tokenizer_folder(data: Path | None = None) -> Path:
     return folder
 
 
+def check_vocabulary(data: Path | None = None) -> Path:
+    """The folder of GPT-2's vocabulary files, after a look at their SHA-256.
+
+    Raises:
+        ReferenceProblem: they are missing or are not GPT-2's.
+    """
+    data = data or _shipped_data()
+    for name in SHA256:
+        _checked(data / name)
+    return data
+
+
 @functools.lru_cache(maxsize=2)
 def _loaded(folder: Path):
     from transformers import AutoTokenizer

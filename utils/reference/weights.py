@@ -13,16 +13,15 @@ from torch import Tensor
 from utils.reference.problems import ReferenceProblem
 
 
-def read_weights(file: Path, remedy: str, sha256: str | None = None) -> dict[str, Tensor]:
+def read_weights(file: Path, remedy: str) -> dict[str, Tensor]:
     """The tensors in `file`, by name, on the CPU. `remedy` ends the sentence when the file cannot be used.
 
     Raises:
-        ReferenceProblem: missing, cut short, not safetensors, or its SHA-256 is not `sha256`.
+        ReferenceProblem: what the file holds is not what its header says.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
-    check_weights(file, remedy, sha256)
     try:
         return load_file(file)
     except SafetensorError as reason:
@@ -30,7 +29,11 @@ def read_weights(file: Path, remedy: str, sha256: str | None = None) -> dict[str
 
 
 def check_weights(file: Path, remedy: str, sha256: str | None = None) -> None:
-    """Raise what `read_weights` would, without reading the tensors."""
+    """Look at `file` from outside, without reading its tensors.
+
+    Raises:
+        ReferenceProblem: missing, cut short, not safetensors, or its SHA-256 is not `sha256`.
+    """
     if not file.is_file():
         raise ReferenceProblem(f"There are no weights at {file}: {remedy}.")
     promised, there = _promised_size(file), file.stat().st_size
