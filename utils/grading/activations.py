@@ -1,0 +1,77 @@
+"""The reference model's own activations on real text: what answers are compared with, run once a kernel."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+# Two rows of different text, cut to the same number of tokens; the second has repeats, quotes and a name twice.
+TEXTS = (
+    "When Mary and John went to the store, John gave a drink to Mary. They were happy and went home. The cat sat on the mat.",
+    'Tom had a red ball. "Where is my ball?" said Tom. The ball was in the box, so Tom ran to the box and got the ball.',
+)
+LONGEST = 24
+
+
+class Activations:
+    """Hook values of one model on TEXTS: `cache["blocks.0.attn.hook_q"]`, with the tokens and the weights beside them.
+
+    Attributes:
+        model: the TransformerBridge.
+        tokens: [batch pos], BOS first, batch of 2.
+        cfg: the model's configuration.
+    """
+
+    def __init__(self, model: Any):
+        self.model, self.cfg = model, model.cfg
+        rows = [model.to_tokens(text)[0] for text in TEXTS]
+        length = min(LONGEST, *(len(row) for row in rows))
+        self.tokens: Tensor = torch.stack([row[:length] for row in rows])
+        with torch.no_grad():
+            self.logits, cache = model.run_with_cache(self.tokens)
+        self._hooks = {name: value.detach() for name, value in cache.items()}
+        self._hooks["logits"] = self.logits.detach()
+
+    def __getitem__(self, hook: str) -> Tensor:
+        return self._hooks[hook]
+
+    def keys(self) -> list[str]:
+        """The names of all hooks kept."""
+        return list(self._hooks)
+
+    @property
+    def n_layers(self) -> int:
+        return self.cfg.n_layers
+
+    def block(self, layer: int) -> dict[str, Any]:
+        """A block's weights by TransformerLens's names, and "eps"."""
+        block = self.model.blocks[layer]
+        found = {f"attn.{w}": getattr(block.attn, w) for w in ("W_Q", "b_Q", "W_K", "b_K", "W_V", "b_V", "W_O", "b_O")}
+        found |= {f"mlp.{w}": getattr(block.mlp, w) for w in ("W_in", "b_in", "W_out", "b_out")}
+        found |= {f"ln{i}.{w}": getattr(getattr(block, f"ln{i}"), w) for i in (1, 2) for w in ("w", "b")}
+        return {name: value.detach() for name, value in found.items()} | {"eps": float(self.cfg.eps)}
+
+    @property
+    def text_ids(self) -> Tensor:
+        """The different token ids of the text, [n]: a small vocabulary for circuits, whose whole table would be d_vocab²."""
+        return torch.unique(self.tokens)
+
+    def weight(self, name: str) -> Tensor:
+        """Any weight by TransformerLens's name: "embed.W_E", "blocks.0.attn.W_Q", "ln_final.w", "unembed.W_U"."""
+        if name.startswith("blocks."):
+            _, layer, rest = name.split(".", 2)
+            return self.block(int(layer))[rest]
+        short = {"embed.W_E": "W_E", "pos_embed.W_pos": "W_pos", "unembed.W_U": "W_U", "unembed.b_U": "b_U"}
+        if name in short:
+            return getattr(self.model, short[name]).detach()
+        return getattr(self.model.ln_final, name.rpartition(".")[2]).detach()
+
+
+_kept: dict[int, Activations] = {}
+
+
+def activations(model: Any) -> Activations:
+    """The activations of this model, computed at the first call and kept while the kernel lives."""
+    if id(model) not in _kept or _kept[id(model)].model is not model:
+        _kept[id(model)] = Activations(model)
+    return _kept[id(model)]

@@ -1,0 +1,73 @@
+"""The situations in which an answer is tried: the reference model's activations first, then fresh random inputs."""
+
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from utils.exercises.declare import Exercise
+from utils.exercises.draw import VARIATIONS, Draw, variation
+from utils.grading.trees import leaves
+
+BY_ORACLE = object()
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call of the answer. `expected` is a hook's value or BY_ORACLE; `visible` says which cells count."""
+
+    stage: str
+    where: str
+    args: tuple
+    expected: Any = BY_ORACLE
+    visible: Tensor | None = None
+
+
+def reference_cases(exercise: Exercise, cache: Any) -> Iterator[Case]:
+    """On the model's own activations, at its first and its last layer where the exercise has a layer."""
+    for maker in exercise.reference_cases:
+        by_layer = "layer" in inspect.signature(maker).parameters
+        for layer in dict.fromkeys((0, cache.n_layers - 1)) if by_layer else (None,):
+            made = maker(cache, layer) if by_layer else maker(cache)
+            args, expected, visible = (*made, None)[:3] if isinstance(made, tuple) else (made, None, None)
+            name = _hook_name(expected, cache)
+            where = f"on the reference model's own values{f' ({name})' if name else f' in layer {layer}' if by_layer else ''}"
+            yield Case("reference", where, args, BY_ORACLE if expected is None else expected, visible)
+
+
+def _hook_name(expected: Any, cache: Any) -> str:
+    return next((name for name in cache.keys() if cache[name] is expected), "") if isinstance(expected, Tensor) else ""
+
+
+def fresh_cases(exercise: Exercise, seed: int, device: torch.device) -> Iterator[Case]:
+    """On random inputs: each variation that applies to this exercise, then its own special cases."""
+    for maker in exercise.fresh_cases:
+        first = Draw(seed, VARIATIONS["fresh"], device)
+        args = maker(first)
+        if "fresh" in exercise.vary:
+            yield Case("fresh", first.how.where, args)
+        for how in _variations(exercise, first, args):
+            draw = Draw(seed, how, device)
+            yield Case("fresh", how.where, maker(draw))
+    for special in exercise.special_cases:
+        how = replace(VARIATIONS["fresh"], where=special.where, dtype=getattr(torch, special.dtype))
+        yield Case("fresh", special.where, special.inputs(Draw(seed, how, device)))
+
+
+def _variations(exercise: Exercise, first: Draw, args: tuple) -> Iterator:
+    """Which variations say something new, judged by what the first draw made."""
+    has_tensors = any(isinstance(leaf, Tensor) and leaf.ndim for _, leaf in leaves(args))
+    for key in exercise.vary:
+        if key == "fresh" or (key in ("float64", "bfloat16") and not first.made_floats):
+            continue
+        if key in ("strided", "square", "ones") and not has_tensors:
+            continue
+        if key == "ones":
+            for axis in first.sizes:
+                if axis not in exercise.keep and axis not in first.derived:
+                    yield variation("ones", axis)
+        else:
+            yield VARIATIONS[key]

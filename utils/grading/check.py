@@ -1,0 +1,213 @@
+"""`check`: one answer, the checks in their fixed order, one verdict. It never raises for anything the answer does."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from utils.exercises import exercise as find_exercise
+from utils.exercises.declare import Exercise, named_axes
+from utils.grading.activations import activations
+from utils.grading.cases import fresh_cases, reference_cases
+from utils.grading.compare import Difference, describe
+from utils.grading.diagnosis import Diagnosis, diagnose, property_failure, which_property
+from utils.grading.held import Patches, originals
+from utils.grading.mismatch import mismatch_of
+from utils.grading.run import Outcome
+from utils.grading.trial import Trial, try_answer
+from utils.grading.verdict import Verdict
+
+
+def check(
+    exercise_id: str,
+    answer: Any,
+    reference: Any = None,
+    device: Any = None,
+    *,
+    timeout: float | None = None,
+    seed: int = 0,
+) -> Verdict:
+    """Grade one answer.
+
+    Args:
+        exercise_id: "05.2", or the answer's name.
+        answer: what the learner wrote.
+        reference: a TransformerBridge, the name of a kind, or None for the chosen one.
+        device: where inputs are put; the reference's device where left out.
+        timeout: seconds for each single call of the answer; None for no limit.
+        seed: of the fresh inputs.
+
+    Raises:
+        UnknownExercise: there is no such exercise.
+        ReferenceProblem: the reference cannot be loaded.
+    """
+    exercise = find_exercise(exercise_id)
+    early = _before_running(exercise, answer)
+    if early is not None:
+        return early
+    with originals() as patches:
+        return _Grading(exercise, answer, reference, device, timeout, seed, patches).verdict()
+
+
+class _Grading:
+    """The state of one call of `check`."""
+
+    def __init__(self, exercise: Exercise, answer: Callable, reference: Any, device: Any, timeout: float | None, seed: int, patches: Patches):
+        self.exercise, self.answer, self.patches = exercise, answer, patches
+        self.timeout, self.seed = timeout, seed
+        self.cases, self.device = self._cases(reference, device)
+        self.trials: list[Trial] = []
+
+    def _cases(self, reference: Any, device: Any) -> tuple[list, torch.device]:
+        from utils.reference import device as default_device
+        from utils.reference import reference as load
+
+        cases: list = []
+        place = torch.device(device) if device is not None else None
+        if self.exercise.reference_cases:
+            if reference is None or isinstance(reference, str):
+                reference = load(reference, device=place)
+            cache = activations(reference)
+            place = place or cache.tokens.device
+            cases += reference_cases(self.exercise, cache)
+        place = place or default_device()
+        return cases + list(fresh_cases(self.exercise, self.seed, place)), place
+
+    def verdict(self) -> Verdict:
+        for i, case in enumerate(self.cases):
+            trial = try_answer(self.exercise, case, self.answer, self.patches, self.timeout)
+            self.trials.append(trial)
+            if trial.failure:
+                if isinstance(trial.outcome.error, NotImplementedError) and i == 0:
+                    return not_written(self.exercise)
+                return self._failed(trial, self.cases[i + 1 :])
+        return self._properties() or self._passed()
+
+    def _properties(self) -> Verdict | None:
+        answer = self.answer
+        if self.patches.changed:
+            def answer(*args, _inner=self.answer):
+                with self.patches.theirs():
+                    return _inner(*args)
+
+        for prop in self.exercise.properties:
+            sentence = property_failure(self.exercise, prop.key, answer, self.seed, self.device, self.timeout)
+            if sentence is not None:
+                found = which_property(self.exercise, prop.key, self.trials, self.seed, self.device)
+                return self._verdict("property", found.sentences[0] if found.sentences else sentence, found, where=f"property: {prop.key.replace('_', ' ')}",
+                                     evidence=sentence if found.sentences else "")
+        return None
+
+    def _passed(self) -> Verdict:
+        stages = [trial.case.stage for trial in self.trials]
+        checked = []
+        if stages.count("reference"):
+            checked.append(f"{stages.count('reference')} comparison{'s' if stages.count('reference') > 1 else ''} with the reference model's own values")
+        if stages.count("fresh"):
+            checked.append(f"{stages.count('fresh')} on fresh inputs of other shapes and dtypes")
+        if self.exercise.properties:
+            checked.append("properties: " + ", ".join(p.key.replace("_", " ") for p in self.exercise.properties))
+        return Verdict(self.exercise.id, self.exercise.title, True, "passed", f"{self.exercise.name} is right.", checked=tuple(checked), printed=self._printed())
+
+    def _failed(self, trial: Trial, rest: list) -> Verdict:
+        failure = trial.failure
+        found = Diagnosis() if failure.stage in ("allowed", "untouched") else diagnose(self.exercise, self.trials, rest, self.answer, self.patches, self.timeout)
+        stage = trial.case.stage if failure.stage == "value" else failure.stage
+        if failure.stage == "untouched":
+            found = Diagnosis(("changes_input",), (failure.message,))
+        message = " Or: ".join(found.sentences[:2]) or failure.message or self._plain_message(trial)
+        evidence = found.evidence or (failure.message if found.sentences and failure.message != message else "")
+        return self._verdict(stage, message, found, trial, evidence, trial.case.where)
+
+    def _plain_message(self, trial: Trial) -> str:
+        failure = trial.failure
+        if failure.stage == "shape":
+            return "The result has the wrong shape."
+        if isinstance(failure.want, Tensor):
+            share = float(failure.bad.double().mean()) if failure.bad is not None else 1.0
+            how_many = "All" if share == 1 else f"{share:.0%} of" if share > 0.01 else "A few of"
+            return f"{how_many} the values differ {trial.case.where}."
+        place = f" at {failure.path}" if failure.path else ""
+        return f"The value{place} is {_shown(failure.got)}; {_shown(failure.want)} is right."
+
+    def _verdict(self, stage: str, message: str, found: Diagnosis, trial: Trial | None = None, evidence: str = "", where: str = "") -> Verdict:
+        wanted, got = _shapes(self.exercise, trial) if trial else (None, None)
+        return Verdict(
+            self.exercise.id, self.exercise.title, False, stage, message,
+            diagnosis=found.keys[0] if found.keys else None,
+            also=found.keys[1:],
+            evidence=evidence,
+            where=where,
+            wanted_shape=wanted,
+            got_shape=got,
+            mismatch=mismatch_of(self.exercise, trial) if trial else None,
+            advice=f'hint("{self.exercise.id}") gives a hint.',
+            printed=self._printed(),
+        )
+
+    def _printed(self) -> str:
+        return self.trials[0].outcome.printed.strip() if self.trials else ""
+
+
+def _shapes(exercise: Exercise, trial: Trial):
+    failure = trial.failure
+    if not (isinstance(failure.want, Tensor) and isinstance(failure.got, Tensor)) or failure.path:
+        return None, None
+    names = named_axes(exercise.returns, failure.want.ndim)
+    wanted = tuple(zip(names, map(int, failure.want.shape), strict=True))
+    same = failure.got.ndim == failure.want.ndim
+    got_names = names if same else tuple(f"axis {i}" for i in range(failure.got.ndim))
+    return wanted, tuple(zip(got_names, map(int, failure.got.shape), strict=True))
+
+
+def _before_running(exercise: Exercise, answer: Any) -> Verdict | None:
+    """There, callable, and with a signature that takes the arguments."""
+
+    def no(stage: str, message: str) -> Verdict:
+        return Verdict(exercise.id, exercise.title, False, stage, message, advice=f'hint("{exercise.id}") gives a hint.')
+
+    if answer is None or answer is Ellipsis:
+        return no("there", f"There is no answer yet: define {exercise.name} and grade it.")
+    kind = "class" if exercise.is_class else "function"
+    if isinstance(answer, Tensor) or not callable(answer):
+        return no("callable", f"Grade the {kind} itself, {exercise.name}, not {describe(answer)}. Did you call it, as in grade({exercise.name}(…))?")
+    if exercise.is_class and not inspect.isclass(answer):
+        return no("callable", f"{exercise.name} is to be a class; this is {describe(answer)}.")
+    try:
+        signature = inspect.signature(answer)
+    except (TypeError, ValueError):
+        return None  # builtins and some callables do not tell: the call itself will
+    except BaseException as error:  # noqa: BLE001  (an object may answer inspect with anything)
+        return no("signature", f"The parameters of the answer cannot be read: {type(error).__name__}.")
+    wanted = exercise.parameters
+    needed = [p for p in wanted if p.default is inspect.Parameter.empty]
+    for count in dict.fromkeys((len(wanted), len(needed))):
+        try:
+            signature.bind(*range(count))
+        except TypeError:
+            return no("signature", f"{exercise.name} is called with {_count(len(wanted), 'argument')}, ({', '.join(p.name for p in wanted)}); yours takes {_taken(signature)}.")
+    return None
+
+
+def _taken(signature: inspect.Signature) -> str:
+    return f"({', '.join(str(p).split(':')[0].strip() for p in signature.parameters.values())})" if signature.parameters else "none"
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}{'' if n == 1 else 's'}"
+
+
+def not_written(exercise: Exercise) -> Verdict:
+    """The verdict on a stub: polite, and it says what to do next."""
+    message = f"{exercise.name} is not written yet. Write it in the cell above, run that cell, then this one."
+    return Verdict(exercise.id, exercise.title, False, "there", message, advice=f'hint("{exercise.id}") gives a hint.')
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 120 else text[:117] + "…"
+
+
+__all__ = ["Difference", "Outcome", "check", "not_written"]

@@ -1,0 +1,277 @@
+"""Compares what an answer gave with what is expected: structure first (type, shape, dtype, device), then values.
+
+Nothing is ever broadcast into agreement. Results are trees: a tensor, a number, or tuples, lists and dicts of them.
+"""
+
+import inspect
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from utils.grading.tolerance import TABLE, allowed, kind_of
+from utils.grading.trees import leaves
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where a result first fails: `stage` is the check, `path` the place in the tree, `got` and `want` the leaves there."""
+
+    stage: str
+    path: str
+    got: Any
+    want: Any
+    message: str
+    worst: float = 0.0
+    tolerance: float = 0.0
+    bad: Tensor | None = None
+
+
+def plain(value: Any) -> Any:
+    """A copy of a result whose tensors are plain, dense and detached; other leaves are left as they are.
+
+    A tensor subclass, a sparse, quantized, complex or meta tensor is left as it is: the type check refuses it by name.
+    """
+    if type(value) in (tuple, list):
+        return type(value)(plain(item) for item in value)
+    if isinstance(value, tuple):  # a named tuple stands for a tuple
+        return tuple(plain(item) for item in value)
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, Tensor) and odd_tensor(value) is None:
+        return value.detach().clone(memory_format=torch.contiguous_format)
+    return value
+
+
+def odd_tensor(value: Tensor) -> str | None:
+    """What is odd about this tensor, in words for the learner; None for a plain dense one."""
+    if type(value) not in (Tensor, torch.nn.Parameter, torch.nn.Buffer):
+        return f"a {type(value).__name__}, a subclass of Tensor with rules of its own"
+    if value.layout != torch.strided:
+        return "a sparse tensor"
+    if value.is_quantized:
+        return "a quantized tensor"
+    if value.is_meta:
+        return "a tensor on the meta device, which holds no values"
+    return None
+
+
+def structure(got: Any, want: Any, path: str = "", *, dtypes: bool = True) -> Difference | None:
+    """Whether `got` has the type, shape, dtype and device of `want`; the first difference in this order."""
+    for check in (_types, _shapes, _dtypes, _devices) if dtypes else (_types, _shapes):
+        found = check(got, want, path)
+        if found:
+            return found
+    return None
+
+
+def _pairs(got: Any, want: Any):
+    return zip(leaves(got), leaves(want), strict=True)
+
+
+def _types(got: Any, want: Any, path: str) -> Difference | None:
+    def wrong(message: str) -> Difference:
+        return Difference("type", path, got, want, message)
+
+    place = f" at {path}" if path else ""
+    if type(want) in (tuple, list):
+        if not isinstance(got, (tuple, list)):
+            return wrong(f"Give a {type(want).__name__} of {len(want)}{place}, not {describe(got)}.")
+        if len(got) != len(want):
+            return wrong(f"Give {len(want)} values{place}; there are {len(got)}.")
+        return next((d for i, (g, w) in enumerate(zip(got, want, strict=True)) if (d := _types(g, w, f"{path}[{i}]"))), None)
+    if type(want) is dict:
+        if not isinstance(got, dict):
+            return wrong(f"Give a dict{place}, not {describe(got)}.")
+        missing, extra = [k for k in want if k not in got], [k for k in got if k not in want]
+        if missing or extra:
+            what = [f"{names(missing)} missing"] * bool(missing) + [f"{names(extra)} not wanted"] * bool(extra)
+            return wrong(f"The dict's keys{place} are not the wanted ones: {' and '.join(what)}.")
+        return next((d for k in want if (d := _types(got[k], want[k], f"{path}[{k!r}]"))), None)
+    if isinstance(want, Tensor):
+        if not isinstance(got, Tensor):
+            return wrong(f"Return a torch.Tensor{place}, not {describe(got)}.{_advice(got)}")
+        odd = odd_tensor(got)
+        return wrong(f"Return a plain dense torch.Tensor{place}; this is {odd}.") if odd else None
+    if isinstance(want, bool):
+        ok = isinstance(got, bool) or (isinstance(got, Tensor) and got.dtype == torch.bool and got.numel() == 1) or type(
+            got
+        ).__name__ in ("bool_", "bool")
+        return None if ok else wrong(f"Return True or False{place}, not {describe(got)}.")
+    if isinstance(want, (int, float)):
+        ok = _is_number(got) and (isinstance(want, float) or float(_number(got)).is_integer())
+        kind = "a number" if isinstance(want, float) else "a whole number"
+        return None if ok else wrong(f"Return {kind}{place}, not {describe(got)}.")
+    if want is None:
+        return None if got is None else wrong(f"Expected None{place}, not {describe(got)}.")
+    if not isinstance(got, type(want)):
+        return wrong(f"Expected a {type(want).__name__}{place}, not {describe(got)}.")
+    return None
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, bool) or isinstance(value, complex):
+        return False
+    if isinstance(value, Tensor):
+        return value.numel() == 1 and value.ndim == 0 and not value.is_complex() and odd_tensor(value) is None
+    return isinstance(value, (int, float)) or type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0
+
+
+def _number(value: Any) -> float:
+    return float(value.detach()) if isinstance(value, Tensor) else float(value)
+
+
+def _shapes(got: Any, want: Any, path: str) -> Difference | None:
+    for (where, g), (_, w) in _pairs(got, want):
+        if isinstance(w, Tensor) and g.shape != w.shape:
+            return Difference("shape", path + where, g, w, "")
+    return None
+
+
+def _dtypes(got: Any, want: Any, path: str) -> Difference | None:
+    for (where, g), (_, w) in _pairs(got, want):
+        if isinstance(w, Tensor) and g.dtype != w.dtype:
+            return Difference("dtype", path + where, g, w, f"The result has dtype {short(g.dtype)}; it should be {short(w.dtype)}.")
+    return None
+
+
+def _devices(got: Any, want: Any, path: str) -> Difference | None:
+    for (where, g), (_, w) in _pairs(got, want):
+        if isinstance(w, Tensor) and g.device != w.device:
+            message = f"The result is on {g.device}; its inputs are on {w.device}, and so must the result be."
+            return Difference("device", path + where, g, w, message)
+    return None
+
+
+def values(got: Any, want: Any, exact: Any = None, visible: Tensor | None = None) -> Difference | None:
+    """The first leaf whose values differ by more than an honest answer's would; structure must agree already.
+
+    Args:
+        exact: the same result from float64 arithmetic, None where there is none.
+        visible: for a single tensor, the cells that are compared (broadcast over leading axes).
+    """
+    exact_leaves = [leaf for _, leaf in leaves(exact)] if exact is not None else None
+    for i, ((path, g), (_, w)) in enumerate(_pairs(got, want)):
+        e = exact_leaves[i] if exact_leaves is not None and i < len(exact_leaves) else None
+        found = _tensor_values(path, g, w, e, visible) if isinstance(w, Tensor) else _plain_values(path, g, w)
+        if found:
+            return found
+    return None
+
+
+def _plain_values(path: str, got: Any, want: Any) -> Difference | None:
+    if isinstance(want, (int, float)) and not isinstance(want, bool):
+        g = _number(got)
+        if isinstance(want, int):
+            same, worst, tolerance = g == want, abs(g - want), 0.0
+        elif not math.isfinite(want):
+            same, worst, tolerance = g == want or (g != g and want != want), math.inf, 0.0
+        else:
+            row = TABLE["number"]
+            tolerance = row.multiple * row.floor * row.eps * max(abs(want), 1e-3)
+            worst = abs(g - want)
+            same = worst <= tolerance
+            if not math.isfinite(g):
+                return Difference("finite", path, g, want, f"The result is {g}, where a finite number is right.")
+        return None if same else Difference("value", path, g, want, "", worst, tolerance)
+    if isinstance(want, bool):
+        return None if bool(got) == want else Difference("value", path, bool(got), want, "")
+    return None if got == want else Difference("value", path, got, want, "")
+
+
+def _tensor_values(path: str, got: Tensor, want: Tensor, exact: Any, visible: Tensor | None) -> Difference | None:
+    if not want.is_floating_point():
+        bad = got != want
+        return Difference("value", path, got, want, "", bad=bad) if bool(bad.any()) else None
+    g, w = got.double(), want.double()
+    shown = torch.ones_like(w, dtype=torch.bool) if visible is None else visible.expand(w.shape)
+    same_odd = ~torch.isfinite(w) & ((g == w) | (torch.isnan(g) & torch.isnan(w)))
+    odd = shown & ~torch.isfinite(g) & ~same_odd
+    if bool(odd.any()):
+        what = "NaN" if bool(torch.isnan(g[odd]).any()) else "infinite"
+        message = f"{int(odd.sum())} of {odd.numel()} values are {what}, where finite ones are right."
+        return Difference("finite", path, got, want, message, bad=odd)
+    finite = shown & torch.isfinite(w)
+    honest = 0.0
+    if isinstance(exact, Tensor) and exact.shape == w.shape:
+        error = (w - exact.double()).abs()[finite]
+        error = error[torch.isfinite(error)]
+        honest = float(error.max()) if error.numel() else 0.0
+    tolerance = allowed(w[finite], honest, kind_of(want))
+    gap = torch.where(finite, (g - w).abs(), torch.where(shown & ~same_odd & ~torch.isfinite(w), torch.inf, 0.0))
+    bad = gap > tolerance
+    if not bool(bad.any()):
+        return None
+    return Difference("value", path, got, want, "", float(gap.max()), tolerance, bad)
+
+
+def agree(got: Any, other: Any, slack: float = 4.0) -> bool:
+    """Whether two results are the same answer: structure and values, within `slack` times the floor of the table.
+
+    Used to tell which wrong program gave this result, so structure that is off in the same way agrees.
+    """
+    if structure(got, other) is not None:
+        return False
+    for (_, g), (_, w) in _pairs(got, other):
+        if isinstance(w, Tensor):
+            if not _tensors_agree(g, w, slack):
+                return False
+        elif _plain_values("", g, w) is not None:
+            return False
+    return True
+
+
+def _tensors_agree(g: Tensor, w: Tensor, slack: float) -> bool:
+    if not w.is_floating_point() or w.is_complex():
+        return bool((g == w).all())
+    a, b = g.double(), w.double()
+    both = torch.isfinite(a) & torch.isfinite(b)
+    if bool((~both & ~((a == b) | (torch.isnan(a) & torch.isnan(b)))).any()):
+        return False
+    return not both.any() or float((a - b).abs()[both].max()) <= slack * allowed(b[both], 0.0, kind_of(w))
+
+
+def describe(value: Any) -> str:
+    """What a value is, in a few words: "None", "a list of 3", "a function", "a numpy array"."""
+    if value is None:
+        return "None"
+    if isinstance(value, (tuple, list, dict, set)):
+        return f"a {type(value).__name__} of {len(value)}"
+    if inspect.iscoroutine(value):
+        return "a coroutine"
+    if inspect.isgenerator(value):
+        return "a generator"
+    if inspect.isroutine(value):
+        return "a function"
+    if type(value).__module__ == "numpy":
+        return f"a numpy {type(value).__name__}"
+    if isinstance(value, Tensor):
+        return f"a tensor of shape {tuple(value.shape)}"
+    name = type(value).__name__
+    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
+
+
+def _advice(got: Any) -> str:
+    if got is None:
+        return " Is the last line missing its return?"
+    if inspect.iscoroutine(got):
+        return " Define it with def, not async def."
+    if inspect.isgenerator(got):
+        return " Use return, not yield."
+    if type(got).__module__ == "numpy":
+        return " Stay in torch: torch.from_numpy(...) turns an array into a tensor."
+    if isinstance(got, (tuple, list)):
+        return " torch.stack or torch.cat joins tensors into one."
+    return ""
+
+
+def names(keys: list) -> str:
+    """Up to five keys as text."""
+    return ", ".join(map(repr, keys[:5])) + (", …" if len(keys) > 5 else "")
+
+
+def short(dtype: torch.dtype) -> str:
+    """"float32" for torch.float32."""
+    return str(dtype).removeprefix("torch.")

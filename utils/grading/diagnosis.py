@@ -1,0 +1,150 @@
+"""Which misconception gives exactly these wrong values? The exercise's own wrong answers are run on the same inputs.
+
+A wrong answer is named when it gives the learner's result on every case; where several do, all are named. Only if none
+does are the general mistakes looked for in the values.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from utils.exercises.declare import Exercise, Wrong, bound_sizes, named_axes
+from utils.exercises.draw import VARIATIONS, Draw
+from utils.grading import compare, general
+from utils.grading.cases import Case
+from utils.grading.held import Patches
+from utils.grading.run import Outcome, run
+from utils.grading.trial import Trial, outcome_of
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """The misconceptions that fit, the first of them the plainest, and the evidence seen in the values."""
+
+    keys: tuple[str, ...] = ()
+    sentences: tuple[str, ...] = ()
+    evidence: str = ""
+
+
+def diagnose(exercise: Exercise, trials: Sequence[Trial], rest: Sequence[Case], answer: Callable, patches: Patches, timeout: float | None = None) -> Diagnosis:
+    """Name the mistake behind the last of `trials`, which failed; `rest` are the cases not tried yet."""
+    failed = trials[-1]
+    later = [Trial(case, outcome_of(exercise, case, answer, patches, timeout)[0]) for case in rest] if _may_go_on(failed) else []
+    fits = _fitting(exercise, failed, [*trials[:-1], *later])
+    scene = _scene(exercise, failed)
+    findings = general.find(scene) if scene else []
+    if fits:
+        evidence = next((sentence for key, sentence in findings if key in ("factor", "offset", "sign", "nan_rows")), "")
+        return Diagnosis(tuple(w.key for w in fits), tuple(w.message for w in fits), evidence)
+    own = _from_the_run(exercise, trials, later, answer, patches)
+    findings = own + findings
+    return Diagnosis(tuple(key for key, _ in findings), tuple(sentence for _, sentence in findings))
+
+
+def _may_go_on(failed: Trial) -> bool:
+    return not failed.outcome.interrupted and failed.failure.stage != "allowed" and type(failed.outcome.error).__name__ != "TimeUp"
+
+
+def _fitting(exercise: Exercise, failed: Trial, others: Sequence[Trial]) -> list[Wrong]:
+    """Wrong answers that give the learner's result everywhere; failing that, on the failed case and most others."""
+    scored: list[tuple[float, Wrong]] = []
+    for wrong in exercise.wrongs:
+        if not _same(exercise, failed, wrong):
+            continue
+        agreeing = [_same(exercise, trial, wrong) for trial in others]
+        share = sum(agreeing) / len(agreeing) if agreeing else 1.0
+        if failed.outcome.error is not None and not (any(agreeing) and share > 0.5) and agreeing:
+            continue  # the same kind of error alone says little
+        scored.append((share, wrong))
+    if not scored:
+        return []
+    best = max(share for share, _ in scored)
+    return [wrong for share, wrong in scored if share == best and best >= 0.5]
+
+
+def _same(exercise: Exercise, trial: Trial, wrong: Wrong) -> bool:
+    return same_outcome(trial.outcome, outcome_of(exercise, trial.case, wrong.answer)[0], trial.case.visible)
+
+
+def same_outcome(a: Outcome, b: Outcome, visible: Tensor | None = None) -> bool:
+    """Whether two runs came to the same: the same kind of error, or results that agree where they are compared."""
+    if a.error is not None or b.error is not None:
+        return type(a.error) is type(b.error)
+    left, right = a.value, b.value
+    if visible is not None and isinstance(left, Tensor) and isinstance(right, Tensor):
+        if left.shape == right.shape and left.shape[left.ndim - visible.ndim :] == visible.shape:
+            shown = visible.expand(left.shape)
+            left, right = left[shown], right[shown]
+    agreed = run(lambda: compare.agree(left, right))
+    return agreed.error is None and bool(agreed.value)
+
+
+def _scene(exercise: Exercise, failed: Trial) -> general.Scene | None:
+    """The two tensors side by side, of the first leaf that fails."""
+    failure = failed.failure
+    got, want = failure.got, failure.want
+    if failure.stage not in ("shape", "finite", "value", "dtype") or not (isinstance(got, Tensor) and isinstance(want, Tensor)):
+        return None
+    axes = named_axes(exercise.returns, want.ndim) if not failure.path else tuple(f"axis {i}" for i in range(want.ndim))
+    constants = {name: float(v) for name, v in _named_numbers(exercise, failed.case.args)}
+    visible = failed.case.visible if not failure.path else None
+    return general.Scene(got, want, axes, bound_sizes(exercise, failed.case.args), visible, constants)
+
+
+def _named_numbers(exercise: Exercise, args: tuple) -> list[tuple[str, float]]:
+    pairs = zip(exercise.parameters, args, strict=False)
+    return [(p.name, value) for p, value in pairs if isinstance(value, (int, float)) and not isinstance(value, bool)]
+
+
+def _from_the_run(exercise: Exercise, trials: Sequence[Trial], later: Sequence[Trial], answer: Callable, patches: Patches) -> list[general.Finding]:
+    """Mistakes told from which cases fail, not from the values: another result at each call, sizes by heart, and so on."""
+    failed = trials[-1]
+    if failed.failure.stage == "dtype" and isinstance(failed.failure.got, Tensor):
+        note = general.dtype_note(failed.failure.got, failed.failure.want)
+        return [note] if note else []
+    if failed.failure.stage not in ("finite", "value", "runs", "shape"):
+        return []
+    again = outcome_of(exercise, failed.case, answer, patches)[0]
+    if failed.outcome.error is None and not same_outcome(failed.outcome, again):
+        return [("changes", "The same input gives another result at each call. Is there randomness (dropout in training mode?) or something left over from the call before?")]
+    before = [t for t in trials[:-1]]
+    if failed.case.stage == "fresh" and before:
+        if failed.case.where == VARIATIONS["strided"].where and _right_when_contiguous(exercise, failed.case, answer, patches):
+            return [("strides", "The answer is right, except on non-contiguous inputs: use reshape, not view, and never as_strided or data pointers.")]
+        if failed.case.where == VARIATIONS["again"].where:
+            return [("remembers", "Right at first, wrong on other values of the same shape: something is kept from an earlier call.")]
+        if all(t.case.stage == "reference" for t in before):
+            return [("by_heart", "Right on the reference model's own values, wrong on others: is a size, a weight or a constant of the model written into the answer, or a variable of the notebook used in place of an argument?")]
+    return []
+
+
+def _right_when_contiguous(exercise: Exercise, case: Case, answer: Callable, patches: Patches) -> bool:
+    from dataclasses import replace
+
+    from utils.grading.trees import tree_map
+    from utils.grading.trial import try_answer
+
+    args = tree_map(lambda leaf: leaf.contiguous() if isinstance(leaf, Tensor) else leaf, case.args)
+    return try_answer(exercise, replace(case, args=args), answer, patches).failure is None
+
+
+def which_property(exercise: Exercise, key: str, trials: Sequence[Trial], seed: int, device: Any) -> Diagnosis:
+    """A property failed after all values agreed: which wrong answer agrees with all cases and fails it too?"""
+    fits = []
+    for wrong in exercise.wrongs:
+        if all(_same(exercise, trial, wrong) for trial in trials) and property_failure(exercise, key, wrong.answer, seed, device):
+            fits.append(wrong)
+    return Diagnosis(tuple(w.key for w in fits), tuple(w.message for w in fits))
+
+
+def property_failure(exercise: Exercise, key: str, answer: Callable, seed: int, device: Any, timeout: float | None = None) -> str | None:
+    """The sentence that says how this property fails for an answer, or None."""
+    from utils.grading.run import describe_error
+
+    holds = next(p.holds for p in exercise.properties if p.key == key)
+    outcome = run(lambda: holds(answer, Draw(seed + 17, VARIATIONS["fresh"], device)), timeout)
+    if outcome.error is not None:
+        return f"The answer raised {describe_error(outcome.error)}."
+    return outcome.value

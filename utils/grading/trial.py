@@ -1,0 +1,142 @@
+"""One answer on one case: run it, then check in a fixed order; the first check that fails ends it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from utils.exercises.declare import Exercise
+from utils.grading import compare
+from utils.grading.cases import BY_ORACLE, Case
+from utils.grading.compare import Difference
+from utils.grading.held import Patches
+from utils.grading.run import Outcome, TimeUp, describe_error, run
+from utils.grading.trees import in_double, leaves, private_copy, same_bits
+from utils.grading.watch import watching
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What an answer gave on a case, what was expected, and the check that failed, if any did."""
+
+    case: Case
+    outcome: Outcome
+    want: Any = None
+    observed: Any = None
+    wanted: Any = None
+    failure: Difference | None = None
+    calls: tuple[str, ...] = ()
+
+
+def outcome_of(exercise: Exercise, case: Case, answer: Callable, patches: Patches | None = None, timeout: float | None = None) -> tuple[Outcome, Any, tuple]:
+    """Run an answer on private copies of the case's arguments: what came of it, the arguments afterwards, calls seen."""
+    given = private_copy(case.args)
+
+    def call() -> Any:
+        if patches is None or not patches.changed:
+            return compare.plain(exercise.call(answer, given))
+        with patches.theirs():
+            value = exercise.call(answer, given)
+        return compare.plain(value)
+
+    with watching(exercise.forbidden if patches is not None else ()) as watch:
+        outcome = run(call, timeout)
+    return outcome, given, tuple(watch.seen)
+
+
+def try_answer(exercise: Exercise, case: Case, answer: Callable, patches: Patches, timeout: float | None = None) -> Trial:
+    """The answer on this case, checked. The expected value is computed after the answer has returned."""
+    outcome, given, calls = outcome_of(exercise, case, answer, patches, timeout)
+    if outcome.interrupted or isinstance(outcome.error, TimeUp):
+        return Trial(case, outcome, failure=Difference("runs", "", outcome.error, None, _stopped(outcome.error)))
+    oracle = _oracle_result(exercise, case)
+    if calls:
+        message = f"The answer calls {' and '.join(calls)}. {exercise.forbidden_because}"
+        return Trial(case, outcome, oracle.value, failure=Difference("allowed", "", None, None, message), calls=calls)
+    if oracle.error is not None:
+        return _error_wanted(case, outcome, oracle.error)
+    want = oracle.value
+    if outcome.error is not None:
+        return Trial(case, outcome, want, failure=Difference("runs", "", outcome.error, want, _raised(outcome.error)))
+    failure = _structure(outcome.value, want)
+    if failure:
+        return Trial(case, outcome, want, failure=failure)
+    changed = _changed(exercise, given, case)
+    if changed:
+        return Trial(case, outcome, want, failure=Difference("untouched", "", None, None, changed))
+    if exercise.judge_fn is not None:
+        verdict = exercise.judge_fn(outcome.value, *private_copy(case.args))
+        failure = Difference("value", "", outcome.value, want, verdict) if verdict else None
+        return Trial(case, outcome, want, outcome.value, want, failure)
+    return _by_value(exercise, case, outcome, want)
+
+
+def _by_value(exercise: Exercise, case: Case, outcome: Outcome, want: Any) -> Trial:
+    observed = run(lambda: exercise.observed(outcome.value, private_copy(case.args)))
+    if observed.error is not None:
+        message = f"The result cannot be used as it should: {describe_error(observed.error)}."
+        return Trial(case, outcome, want, failure=Difference("runs", "", observed.error, want, message))
+    wanted = exercise.observed(want, private_copy(case.args)) if case.expected is BY_ORACLE or exercise._observe else want
+    failure = compare.values(observed.value, wanted, _exact(exercise, case), case.visible)
+    return Trial(case, outcome, want, observed.value, wanted, failure)
+
+
+def _oracle_result(exercise: Exercise, case: Case) -> Outcome:
+    if case.expected is not BY_ORACLE:
+        return Outcome(case.expected)
+    given = private_copy(case.args)
+    return run(lambda: compare.plain(exercise.call(exercise.solution, given)))
+
+
+def _exact(exercise: Exercise, case: Case) -> Any:
+    """The oracle's result in float64, None where it cannot be had; hooks are compared with their own honest error too."""
+    if not exercise.exact or not any(isinstance(v, Tensor) and v.is_floating_point() for _, v in leaves(case.args)):
+        return None
+    given = in_double(private_copy(case.args))
+    exact = run(lambda: exercise.observed(compare.plain(exercise.call(exercise.solution, given)), in_double(private_copy(case.args))))
+    return exact.value if exact.error is None else None
+
+
+def _error_wanted(case: Case, outcome: Outcome, error: BaseException) -> Trial:
+    kind = type(error).__name__
+    if outcome.error is None:
+        message = f"Here a right answer raises {kind} ({error}); yours returned {compare.describe(outcome.value)}."
+    elif isinstance(outcome.error, type(error)):
+        return Trial(case, outcome, wanted=error)
+    else:
+        message = f"Here a right answer raises {kind} ({error}); yours raised {describe_error(outcome.error)}."
+    return Trial(case, outcome, error, failure=Difference("value", "", outcome.value, None, message))
+
+
+def _structure(got: Any, want: Any) -> Difference | None:
+    checked = run(lambda: compare.structure(got, want))
+    if checked.error is not None:
+        return Difference("type", "", got, want, f"The result, {type(got).__name__}, cannot be looked at: {describe_error(checked.error)}.")
+    return checked.value
+
+
+def _changed(exercise: Exercise, given: tuple, case: Case) -> str | None:
+    for parameter, now, before in zip(exercise.parameters, given, case.args, strict=False):
+        if parameter.name not in exercise.in_place and not same_bits(now, before):
+            return (
+                f"The answer changes its input {parameter.name}. Leave inputs as they are: an operation that ends in _ "
+                "or an assignment such as x[...] = or x += works in place."
+            )
+    return None
+
+
+def _stopped(error: BaseException) -> str:
+    if isinstance(error, TimeUp):
+        return "The answer was still running when its time was up. Does a loop never end?"
+    return "You interrupted the answer while it was running. Does a loop never end? Change it and grade it again."
+
+
+def _raised(error: BaseException) -> str:
+    if isinstance(error, NotImplementedError):
+        return f"Not everything is written yet: {describe_error(error)}."
+    if isinstance(error, SystemExit):
+        return "The answer tried to leave Python (sys.exit or quit). Return a value instead."
+    if isinstance(error, RecursionError):
+        return "The answer calls itself without end (RecursionError). What should stop it?"
+    return f"The answer raised {describe_error(error)}."

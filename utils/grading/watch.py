@@ -1,0 +1,131 @@
+"""Sees the calls that an exercise does not allow, however they are reached: by an alias, torch.ops or a module.
+
+Two of torch's own modes watch while the answer runs: one sees torch's Python functions, the other what reaches the
+dispatcher. Code of a whole Python module (torch.optim, a tokenizer library) is seen by the interpreter's profiler.
+"""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch.overrides import TorchFunctionMode, resolve_name
+from torch.utils._python_dispatch import TorchDispatchMode
+
+# What a forbidden name is called further down. Composite functions are seen by their Python name only.
+FAMILIES: dict[str, tuple[str, ...]] = {
+    "softmax": ("softmax", "_softmax", "softmin", "gumbel_softmax", "_safe_softmax", "_masked_softmax", "softmax2d"),
+    "log_softmax": ("log_softmax", "_log_softmax"),
+    "logsumexp": ("logsumexp", "logaddexp", "_logsumexp", "logcumsumexp"),
+    "scaled_dot_product_attention": (
+        "scaled_dot_product_attention", "_scaled_dot_product_attention_math", "_scaled_dot_product_flash_attention",
+        "_scaled_dot_product_flash_attention_for_cpu", "_scaled_dot_product_efficient_attention",
+        "_scaled_dot_product_cudnn_attention", "_scaled_dot_product_fused_attention_overrideable",
+        "_flash_attention_forward", "_efficient_attention_forward",
+    ),
+    "MultiheadAttention": ("multi_head_attention_forward", "_native_multi_head_attention", "_transform_bias_rescale_qkv",
+                           "_transformer_encoder_layer_fwd"),
+    "layer_norm": ("layer_norm", "native_layer_norm", "_native_layer_norm"),
+    "group_norm": ("group_norm", "native_group_norm", "instance_norm"),
+    "batch_norm": ("batch_norm", "native_batch_norm", "_native_batch_norm_legit", "_batch_norm_impl_index",
+                   "_native_batch_norm_legit_no_training", "_batch_norm_with_update"),
+    "rms_norm": ("rms_norm", "_fused_rms_norm"),
+    "gelu": ("gelu",),
+    "cosine_similarity": ("cosine_similarity", "pairwise_distance", "cosine_embedding_loss"),
+    "cross_entropy": ("cross_entropy", "cross_entropy_loss", "_linear_cross_entropy"),
+    "nll_loss": ("nll_loss", "nll_loss_nd", "nll_loss2d", "nll_loss_forward", "nll_loss2d_forward"),
+    "clip_grad": ("clip_grad_norm_", "clip_grad_norm", "clip_grad_value_", "_clip_grads_with_norm_", "get_total_norm",
+                  "_get_total_norm"),
+}
+# Names that stand for the code of whole modules.
+MODULES: dict[str, tuple[str, ...]] = {
+    "torch.optim": ("torch.optim",),
+    "clip_grad": ("torch.nn.utils.clip_grad",),
+    "MultiheadAttention": ("torch.nn.modules.activation:MultiheadAttention", "torch.nn.modules.transformer"),
+    "tokenizer libraries": ("tokenizers", "transformers", "tiktoken", "gpt3_tokenizer", "sentencepiece", "torchtext"),
+}
+FUSED = {"torch.optim": ("_fused_adamw_", "_fused_adam_", "_fused_sgd_", "_fused_adagrad_")}
+
+
+class Watch:
+    """Collects the forbidden calls that an answer makes, by the name that the exercise uses for them."""
+
+    def __init__(self, forbidden: tuple[str, ...]):
+        self.seen: list[str] = []
+        self.names = {inner: name for name in forbidden for inner in FAMILIES.get(name, ()) + FUSED.get(name, ())}
+        self.modules = {module: name for name in forbidden for module in MODULES.get(name, ())}
+
+    def note(self, inner: str) -> None:
+        name = self.names.get(inner)
+        if name and name not in self.seen:
+            self.seen.append(name)
+
+    def profile(self, frame, event, arg) -> None:
+        """Looks at whose code is called: Python functions by their module, C functions by their own."""
+        if event == "call":
+            module, owner = frame.f_globals.get("__name__") or "", frame.f_code.co_qualname.split(".")[0]
+        elif event == "c_call":
+            module = getattr(arg, "__module__", None) or type(getattr(arg, "__self__", None)).__module__ or ""
+            owner = type(getattr(arg, "__self__", None)).__name__
+        else:
+            return
+        for prefix, name in self.modules.items():
+            wanted, _, cls = prefix.partition(":")
+            if (module == wanted or module.startswith(wanted + ".")) and (not cls or cls == owner) and name not in self.seen:
+                self.seen.append(name)
+
+
+class _Functions(TorchFunctionMode):
+    def __init__(self, watch: Watch):
+        super().__init__()
+        self.watch = watch
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        name = getattr(func, "__name__", "") or (resolve_name(func) or "").rpartition(".")[2]
+        if name == "boolean_dispatch":
+            name = (resolve_name(func) or "").rpartition(".")[2]
+        self.watch.note(name)
+        return func(*args, **(kwargs or {}))
+
+
+class _Dispatch(TorchDispatchMode):
+    def __init__(self, watch: Watch):
+        super().__init__()
+        self.watch = watch
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.watch.note(func.overloadpacket.__name__)
+        return func(*args, **(kwargs or {}))
+
+
+@contextmanager
+def watching(forbidden: tuple[str, ...]) -> Iterator[Watch]:
+    """While the answer runs. Nothing is watched where nothing is forbidden."""
+    watch = Watch(forbidden)
+    if not forbidden:
+        yield watch
+        return
+    before = sys.getprofile()
+    if watch.modules:
+        sys.setprofile(watch.profile)
+    try:
+        if watch.names:
+            with _Functions(watch), _Dispatch(watch):
+                yield watch
+        else:
+            yield watch
+    finally:
+        if watch.modules:
+            sys.setprofile(before)
+
+
+def unknown_names(forbidden: tuple[str, ...]) -> list[str]:
+    """Names that no family or module stands for: a fault in a declaration."""
+    return [name for name in forbidden if name not in FAMILIES and name not in MODULES]
+
+
+def torch_modes_work() -> bool:
+    """A self-test for `book doctor`: both modes see an aliased softmax."""
+    with watching(("softmax",)) as watch:
+        torch.ops.aten._softmax(torch.zeros(2), 0, False)
+    return watch.seen == ["softmax"]
