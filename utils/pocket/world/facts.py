@@ -1,8 +1,8 @@
 """What the story world knows: capitals, sounds, opposites, colors, order, sums and so on, told in many frames.
 
 A fact is a relation, a subject and an answer. A relation tells it in two ways and asks it in one; a frame puts that
-into a sentence. One (frame, way, fact) combination in 24 is kept out of training, so that every fact can be asked in
-a form that was never read word for word, though both the fact and the form were read often, apart.
+into a sentence. Of the sixteen forms (frame and way) of each fact one is kept out of training, so that every fact can
+be asked in a form that was never read word for word, though both the fact and the form were read often, apart.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from utils.pocket.world.lexicon import NAMES, SOUNDS
-from utils.pocket.world.teller import Teller, pair_key, with_article
+from utils.pocket.world.teller import Teller, fixed_draw, pair_key, with_article
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Relation:
 
     name: str
     weight: float
-    tells: tuple[str, ...]
+    tells: tuple[str, str]
     ask: str
     reply: str
     pairs: tuple[tuple[str, str], ...]
@@ -189,16 +189,10 @@ FRAMES = (
     Frame("two friends", 'Once {name} asked {other}, "{ask}" and {other} said that {reply}.'),
     Frame("riddle", "Here is a riddle. {ask} You know that {reply}."),
 )
-STORY_FRAME = "school story"
 
 
 def capitalized(text: str) -> str:
     return text[0].upper() + text[1:]
-
-
-def fact_key(frame: str, way: int, relation: str, subject: str) -> str:
-    """The key of one fact told in one way in one frame."""
-    return f"fact:{frame}:{way}:{relation}:{subject}"
 
 
 def choose_fact(teller: Teller) -> tuple[Relation, str, str]:
@@ -207,9 +201,17 @@ def choose_fact(teller: Teller) -> tuple[Relation, str, str]:
     return relation, subject, answer
 
 
-def ways(frame: Frame, relation: Relation) -> int:
-    """In how many ways a frame can hold a relation's facts: one for each telling, or the one question."""
-    return 1 if "{ask}" in frame.form else len(relation.tells)
+def ways(frame: Frame) -> int:
+    """In how many ways a frame can hold a fact: one for each telling, or the one question."""
+    return 1 if "{ask}" in frame.form else 2
+
+
+FORMS = tuple((frame, way) for frame in FRAMES for way in range(ways(frame)))
+
+
+def held_out_form(relation: Relation, subject: str) -> tuple[Frame, int]:
+    """The one form in which a fact never stands in training text."""
+    return FORMS[fixed_draw(f"fact:{relation.name}:{subject}", len(FORMS))]
 
 
 def fact_sentence(
@@ -230,8 +232,9 @@ def tell_fact(teller: Teller) -> dict[str, str]:
     """One fact in one frame, as one or two sentences."""
     frame = teller.choose(FRAMES)
     relation, subject, answer = choose_fact(teller)
-    way = teller.index(ways(frame, relation))
-    teller.key(fact_key(frame.name, way, relation.name, subject))
+    way = teller.index(ways(frame))
+    if held_out_form(relation, subject) == (frame, way):
+        teller.hold_out()
     name = teller.choose(NAMES) if "{name}" in frame.form else ""
     other = teller.choose_unlike(NAMES, name) if "{other}" in frame.form else ""
     if other:
@@ -251,7 +254,6 @@ def tell_facts(teller: Teller) -> dict:
 def story_fact(teller: Teller) -> dict[str, str]:
     """A fact as the school story needs it."""
     relation, subject, answer = choose_fact(teller)
-    teller.key(fact_key(STORY_FRAME, 0, relation.name, subject))
     return {
         "ask": relation.ask.format(x=subject),
         "tell": relation.tells[0].format(x=subject, y=answer),

@@ -27,8 +27,9 @@ BOYS = _words(
     "Oliver George Frank Tim Jim Dan Fred Harry Eric Kevin Ryan Nick Tony Carl Dylan Ethan Noah Jacob Albert"
 )
 GIRLS = _words(
-    "Anna Mary Lily Emma Sarah Lucy Alice Jane Kate Julia Laura Maria Nina Sophie Clara Helen Ruth Amy Eva Lisa Linda "
-    "Susan Betty Molly Emily Rachel Hannah Rebecca Olivia Mia Zoe Chloe Charlotte Nancy Carol Diana Martha Jenny Sally Ellen"
+    "Anna Mary Lily Emma Sarah Lucy Alice Jane Kate Julia Laura Maria Nina Sophie Clara Helen Ruth Amy Eva Lisa "
+    "Linda Susan Betty Molly Emily Rachel Hannah Rebecca Olivia Mia Zoe Chloe Charlotte Nancy Carol Diana Martha "
+    "Jenny Sally Ellen"
 )
 NAMES = BOYS + GIRLS
 
@@ -37,9 +38,9 @@ FULL_NAMES = [
     f"{first} {last}"
     for first, last in zip(
         _words(
-            "Gordon Winston Edgar Virginia Ada Leonard Harold Gerald Franklin Bruce Howard Douglas Norman Roger Stanley "
-            "Keith Wayne Philip Stuart Neil Ralph Vincent Russell Lawrence Theodore Morgan Quentin Rupert Lloyd Malcolm "
-            "Judith Sylvia Teresa Marion Audrey Bernard Barbara Dorothy Joyce Gloria"
+            "Gordon Winston Edgar Virginia Ada Leonard Harold Gerald Franklin Bruce Howard Douglas Norman Roger "
+            "Stanley Keith Wayne Philip Stuart Neil Ralph Vincent Russell Lawrence Theodore Morgan Quentin Rupert "
+            "Lloyd Malcolm Judith Sylvia Teresa Marion Audrey Bernard Barbara Dorothy Joyce Gloria"
         ),
         _words(
             "Reed Shaw Wells Knight Brooks Parker Hunter Carter Turner Walker Cooper Miller Smith Clark Lewis Wright "
@@ -53,42 +54,49 @@ FULL_NAMES = [
 BINOMIALS = _phrases(
     "salt and pepper|bread and butter|knives and forks|thunder and lightning|sun and moon|needles and thread|"
     "bows and arrows|hammers and nails|paper and pencils|locks and keys|cups and saucers|soap and water|"
-    "fish and chips|ham and eggs|shoes and socks|kings and queens|hats and coats|milk and honey|cats and dogs|rock and roll"
+    "fish and chips|ham and eggs|shoes and socks|kings and queens|hats and coats|milk and honey|cats and dogs|"
+    "rock and roll"
 )
 
 TRAITS = [
     {"low": word, "cap": word.capitalize()}
     for word in _words(
-        "brave clever kind shy gentle curious cheerful honest lazy proud busy polite silly strong friendly lonely patient "
-        "careful smart bold calm merry wise quick slow noisy stubborn quiet"
+        "brave clever kind shy gentle curious cheerful honest lazy proud busy polite silly strong friendly lonely "
+        "patient careful smart bold calm merry wise quick slow noisy stubborn quiet"
     )
 ]
 COLORS = _words("red blue green yellow white black brown pink purple orange gray silver golden")
 TOYS = _words(
-    "ball book boat bell doll drum flag guitar hat kite mask puzzle ring robot scarf sword train truck trumpet umbrella "
-    "violin wagon whistle bicycle blanket camera coat jacket sled watch pencil coin mirror"
+    "ball book boat bell doll drum flag guitar hat kite mask puzzle ring robot scarf sword train truck trumpet "
+    "umbrella violin wagon whistle bicycle blanket camera coat jacket sled watch pencil coin mirror"
 )
 OBJECTS = _words(
-    "ball book box key cup lamp hat coat bag basket bell boat bottle bowl brush bucket candle card chair clock coin comb "
-    "crown doll drum flag gift glass glove guitar hammer jar knife ladder letter map mask mirror necklace needle pan pen "
-    "pencil phone photo picture pillow pin plate pot puzzle radio ring robot rope ruler scarf shell shoe shovel spoon "
-    "stamp stick stone sword telescope tent torch towel toy train truck trumpet umbrella violin wagon watch wheel "
-    "whistle blanket bicycle camera chain feather flower fork hook horn jacket magnet medal nail newspaper notebook pipe "
-    "rug saddle sail shirt sled sock tape ticket tie wallet wand drink sandwich computer desk"
+    "ball book box key cup lamp hat coat bag basket bell boat bottle bowl brush bucket candle card chair clock coin "
+    "comb crown doll drum flag gift glass glove guitar hammer jar knife ladder letter map mask mirror necklace "
+    "needle pan pen pencil phone photo picture pillow pin plate pot puzzle radio ring robot rope ruler scarf shell "
+    "shoe shovel spoon stamp stick stone sword telescope tent torch towel toy train truck trumpet umbrella violin "
+    "wagon watch wheel whistle blanket bicycle camera chain feather flower fork hook horn jacket magnet medal nail "
+    "newspaper notebook pipe rug saddle sail shirt sled sock tape ticket tie wallet wand drink sandwich computer desk"
 )
 PLACES = _words(
     "park store school forest beach river garden market library lake hill farm castle village museum station bridge "
-    "church hospital bakery office restaurant zoo theater playground mountain valley island harbor field mill shop square "
-    "pond cottage palace airport hotel stadium factory temple stable yard"
+    "church hospital bakery office restaurant zoo theater playground mountain valley island harbor field mill shop "
+    "square pond cottage palace airport hotel stadium factory temple stable yard"
 )
+OUTDOORS = _words("park forest beach river lake hill island harbor field pond valley castle farm bridge")
 ROOMS = _words("kitchen hall bedroom attic cellar garage bathroom garden")
 WILDS = _words("forest woods mountains hills swamp jungle valley desert")
 TREATS = _words("cake pie cookie apple pear peach banana orange sandwich pizza bun cherry pudding candy")
 FOODS = _words(
-    "bread milk butter cheese honey soup cake apples grapes bananas oranges carrots onions potatoes tomatoes beans peas "
-    "corn rice eggs sugar salt flour tea coffee juice jam nuts cookies candy chocolate pie pasta meat ham bacon garlic "
-    "mushrooms berries strawberries lettuce cabbage toast cream yogurt noodles pizza pepper"
+    "bread milk butter cheese honey soup cake apples grapes bananas oranges carrots onions potatoes tomatoes beans "
+    "peas corn rice eggs sugar salt flour tea coffee juice jam nuts cookies candy chocolate pie pasta meat ham bacon "
+    "garlic mushrooms berries strawberries lettuce cabbage toast cream yogurt noodles pizza pepper"
 )
+FAVORITES = _words(
+    "bread cheese honey soup cake apples grapes bananas oranges carrots potatoes tomatoes beans peas corn rice eggs "
+    "nuts cookies candy chocolate pie pasta meat ham bacon mushrooms berries strawberries toast yogurt noodles pizza"
+)
+SNACKS = _words("bread milk cheese cake apples rice corn meat nuts butter toast pie beans peas carrots grapes berries")
 GOODS = FOODS + _words("candles matches paper rope nails string paint thread buttons soap")
 BERRIES = _words("berries mushrooms flowers nuts strawberries apples herbs leaves")
 INGREDIENTS = _words("sugar flour butter milk honey cream chocolate jam")
@@ -100,9 +108,9 @@ JOBS = _words(
     "driver officer builder engineer musician"
 )
 ANIMALS = _words(
-    "dog cat cow horse pig sheep goat duck hen goose fox wolf bear lion tiger mouse rat rabbit frog owl bird bee snake "
-    "monkey elephant deer fish whale crow eagle turtle spider ant fly butterfly squirrel donkey camel seal dolphin shark "
-    "pigeon lamb puppy kitten chicken bat mole"
+    "dog cat cow horse pig sheep goat duck hen goose fox wolf bear lion tiger mouse rat rabbit frog owl bird bee "
+    "snake monkey elephant deer fish whale crow eagle turtle spider ant fly butterfly squirrel donkey camel seal "
+    "dolphin shark pigeon lamb puppy kitten chicken bat mole"
 )
 HELPERS = _words("horse cow goat bear turtle donkey deer eagle whale dolphin camel elephant duck goose wolf lion")
 PETS = _words("cat kitten puppy monkey squirrel goat chicken lamb rabbit mouse")
@@ -114,11 +122,15 @@ SPOTS = _phrases(
     "under the bed|behind the door|in the box|on the shelf|under the table|in the basket|behind the curtain|"
     "near the well|under the stairs|in the drawer|behind the fence|on the roof|in the grass|in the barn"
 )
+NIGHT_SPOTS = _phrases(
+    "behind the curtain|behind the fence|near the well|on the roof|in the grass|in the barn|behind the door|in the garden"
+)
 TREES = _words("tree bush rock bench bridge log")
-SADS = _words("sad unhappy upset angry bored disappointed sorry")
+SADS = _words("sad unhappy upset worried sorry troubled")
+GLOOMS = _words("sad bored disappointed angry unhappy upset cross")
 GLADS = _words("glad happy proud pleased delighted thankful")
 ASKS = _words("asked cried wondered")
-SAYS = _words("said whispered called added")
+SAYS = _words("said whispered called")
 REPLIES = _words("said answered replied whispered")
 CALLS = _words("cried called shouted")
 TREASURES = _words("gold coins pearls diamonds jewels rings silver books candles shells")
@@ -137,7 +149,8 @@ NIGHT_HIDES = _phrases(
     "hid under the bed|stood very still|could not sleep|could not speak|pulled up the blanket|began to cry"
 )
 HIDES = _phrases(
-    "hid under the bed|hid behind the door|ran home|ran away|began to cry|stood very still|could not sleep|could not speak"
+    "hid under the bed|hid behind the door|ran home|ran away|began to cry|stood very still|could not sleep|"
+    "could not speak"
 )
 WORKS = _phrases(
     "carried wood|swept the floor|washed the plates|fed the horses|picked apples|painted the fence|cleaned the windows|"
@@ -147,8 +160,10 @@ CLOTHES = _words("coat jacket shirt dress sweater vest")
 HEADWEAR = _words("hat scarf cap belt tie ribbon helmet")
 PETS2 = _words("cats dogs ducks rabbits birds mice goats sheep horses pigs frogs bees turtles snakes")
 TRADES = _words(
-    "baker farmer teacher doctor sailor painter cook tailor singer dancer writer pilot clerk driver builder musician hunter guard"
+    "baker farmer teacher doctor sailor painter cook tailor singer dancer writer pilot clerk driver builder musician "
+    "hunter guard"
 )
+SIZES = _words("old big small little large tiny strange lovely broken pretty")
 SCENERY = _words("old new big small quiet busy green sunny empty little lovely famous cold windy beautiful dark")
 LANDS = _phrases(
     "small village|big city|quiet valley|green forest|old castle|little town|tall tower|cold country|warm country|"
@@ -295,13 +310,14 @@ COUNTED = [
         pair.split("/")
         for pair in _words(
             "key/keys picture/pictures book/books box/boxes letter/letters friend/friends girl/girls boy/boys "
-            "teacher/teachers farmer/farmers king/kings queen/queens child/children man/men woman/women flower/flowers "
-            "tree/trees star/stars cloud/clouds car/cars boat/boats house/houses door/doors window/windows wall/walls "
-            "shoe/shoes coat/coats song/songs story/stories road/roads bridge/bridges bird/birds dog/dogs cat/cats "
-            "horse/horses doctor/doctors sailor/sailors soldier/soldiers student/students toy/toys cup/cups plate/plates "
-            "chair/chairs table/tables lamp/lamps bell/bells map/maps ring/rings stone/stones leaf/leaves tower/towers "
-            "ship/ships neighbor/neighbors cousin/cousins player/players writer/writers singer/singers dancer/dancers "
-            "cabinet/cabinets garden/gardens shelf/shelves basket/baskets"
+            "teacher/teachers farmer/farmers king/kings queen/queens child/children man/men woman/women "
+            "flower/flowers tree/trees star/stars cloud/clouds car/cars boat/boats house/houses door/doors "
+            "window/windows wall/walls shoe/shoes coat/coats song/songs story/stories road/roads bridge/bridges "
+            "bird/birds dog/dogs cat/cats horse/horses doctor/doctors sailor/sailors soldier/soldiers "
+            "student/students toy/toys cup/cups plate/plates chair/chairs table/tables lamp/lamps bell/bells "
+            "map/maps ring/rings stone/stones leaf/leaves tower/towers ship/ships neighbor/neighbors cousin/cousins "
+            "player/players writer/writers singer/singers dancer/dancers cabinet/cabinets garden/gardens "
+            "shelf/shelves basket/baskets"
         )
     )
 ]

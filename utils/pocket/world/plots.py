@@ -1,6 +1,7 @@
 """The plots of the stories: for each one, the groups of sentences that tell it, in order.
 
-Slots that every story has: `hero` and `pal` (names), `he his him He His kid` (they agree with the hero), and `trait`. Every pronoun is the hero's: the pal is always called by name, so that a reader, a model and `check_story`
+Slots that every story has: `hero` and `pal` (names), `he his him He His kid` (they agree with the hero), and
+`trait`. Every pronoun is the hero's: the pal is always called by name, so that a reader, a model and `check_story`
 agree on who is meant. A slot that a later group says again is drawn in each variant of an earlier one. The first
 group of a plot sets up what its last one ends: the wish, the fear or the thing comes back.
 """
@@ -19,14 +20,14 @@ OPENINGS = group(
     "This is the story of {a+trait:traits.low} {kid} named {hero}.",
 )
 MANNERS = group(
-    "{He} liked {fav:foods} and {other:foods!fav}.",
-    "{His} favorite food was {fav:foods}.",
-    "{He} ate {fav:foods} every {daily:daily}.",
-    "Everyone called {him} {hero} the {trait.cap}, and {he} loved {fav:foods}.",
+    "{He} liked {fav:favorites} and {other:favorites!fav}.",
+    "{His} favorite food was {fav:favorites}.",
+    "{He} ate {fav:favorites} every {daily:daily}.",
+    "Everyone called {him} {hero} the {trait.cap}, and {he} loved {fav:favorites}.",
 )
 POSSESSIONS = group(
     "{He} wore {a+:colors} {:clothes} and {a+:colors} {:headwear}.",
-    "In {his} pocket {he} kept {a+pocket:objects} and {a+:objects!pocket}.",
+    "In {his} room {he} kept {a+kept:objects} and {a+:objects!kept}.",
     "On {his} wall there was a picture of {a+:colors} {:animals}.",
     "{His} {:kin} was {a+:trades} and had {a+:scenery} house near the {:places}.",
     "{He} sang about {:binomials} and {:goods}.",
@@ -35,7 +36,7 @@ POSSESSIONS = group(
 CLOSINGS = group(
     "",
     "The end.",
-    "For supper {hero} ate {fav} with {:foods!fav}.",
+    "For supper {hero} ate {fav} with {:favorites!fav}.",
     "And that is the story of {hero} the {trait.cap}.",
 )
 
@@ -69,8 +70,8 @@ PLOTS: dict[str, tuple[tuple[Template, ...], ...]] = {
             "They found {a+:colors} {:objects} {spot:spots}, but no {toy}.",
         ),
         group(
-            "Then they went back to the {place}, and there it was, under {a+:scenery} {:trees}.",
-            "At last they went to the {place}. The {toy} lay behind {a+:scenery} {:trees}.",
+            "Then they went back to the {place}, and there it was, under {a+:sizes} {:trees}.",
+            "At last they went to the {place}. The {toy} lay behind {a+:sizes} {:trees}.",
         ),
         group(
             "From then on {hero} never left the {toy} at the {place} again.",
@@ -107,16 +108,16 @@ PLOTS: dict[str, tuple[tuple[Template, ...], ...]] = {
     ),
     "bad weather": (
         group(
-            "One {time:times} {hero} wanted to {game:games} at the {:scenery} {place:places}.",
-            "{hero} went to the {:scenery} {place:places} one {time:times} to {game:games}.",
+            "One {time:times} {hero} wanted to {game:games} at the {:scenery} {place:outdoors}.",
+            "{hero} went to the {:scenery} {place:outdoors} one {time:times} to {game:games}.",
         ),
         group(
             "But {w:weather.start}, so {he} had to stay inside.",
             "Then {w:weather.start}, and {he} had to go home.",
         ),
         group(
-            "{He} looked out of the window and was {sad:sads}.",
-            '"Why is there {w.noun} today?" {:asks} {hero}. {He} was {sad:sads}.',
+            "{He} looked out of the window and was {sad:glooms}.",
+            '"Why is there {w.noun} today?" {:asks} {hero}. {He} was {sad:glooms}.',
         ),
         group(
             '"Let us {in:indoors.do}," {:says} {his} {:@bonds} {pal}.',
@@ -192,8 +193,8 @@ PLOTS: dict[str, tuple[tuple[Template, ...], ...]] = {
     ),
     "broken thing": (
         group(
-            "One {time:times} {hero} played with {a+toy:playthings} in the {:scenery} {room:rooms}.",
-            "{hero} took {a+toy:playthings} into the {:scenery} {room:rooms}, which was not allowed.",
+            "One {time:times} {hero} played with {a+toy:playthings} in the {:sizes} {room:rooms}.",
+            "{hero} took {a+toy:playthings} into the {:sizes} {room:rooms}, which was not allowed.",
         ),
         group(
             "The {toy} hit the {thing:fragile} of {his} {kin2:kin}, and it broke.",
@@ -243,7 +244,7 @@ PLOTS: dict[str, tuple[tuple[Template, ...], ...]] = {
             '"When can it {beast.move}?" asked {hero}. "In {n:numbers} days," {:replies} {pal}.',
         ),
         group(
-            "After {m:numbers} days the {beast.part} was well, and the {beast.name} could {beast.move} again.",
+            "At last the {beast.part} was well, and the {beast.name} could {beast.move} again.",
             "Slowly the {beast.part} got better, and one {:times} it could {beast.move}.",
         ),
         group(
@@ -293,8 +294,8 @@ PLOTS: dict[str, tuple[tuple[Template, ...], ...]] = {
             '"Help!" {:calls} {hero}, but only {a+:colors} {:animals} heard {him}.',
         ),
         group(
-            "Then {his} {:@bonds} {pal} came with {a+:scenery} {light:lights}.",
-            "At last {he} saw {a+:scenery} {light:lights}. It was {his} {:@bonds} {pal}.",
+            "Then {his} {:@bonds} {pal} came with {a+:sizes} {light:lights}.",
+            "At last {he} saw {a+:sizes} {light:lights}. It was {his} {:@bonds} {pal}.",
         ),
         group(
             '"Follow me," {:says} {pal}. They followed {guide:guides} until they were home.',
@@ -329,7 +330,7 @@ PLOTS: dict[str, tuple[tuple[Template, ...], ...]] = {
         ),
         group(
             "Then {he} baked the {cake} and took it to {pal}.",
-            "In the {:daily} the {cake} was ready.",
+            "One hour later the {cake} was ready.",
         ),
         group(
             '"This is the best {cake} of all!" {:calls} {pal}, and {hero} was {:glads}.',
@@ -392,13 +393,13 @@ PLOTS: dict[str, tuple[tuple[Template, ...], ...]] = {
         group(
             "The {pet} never climbed {high} again.",
             "{hero} thanked {pal} and took the {pet} home.",
-            "{hero} and {pal} were {:glads}, and the {pet} got some {:foods}.",
+            "{hero} and {pal} were {:glads}, and the {pet} got some {:snacks}.",
         ),
     ),
     "night noise": (
         group(
             "One night {hero} heard a loud {s:sounds.does}.",
-            "In the night there was a {s:sounds.does} from the {:scenery} {room:rooms}, and {hero} heard it.",
+            "In the night there was a {s:sounds.does} from the {:sizes} {room:rooms}, and {hero} heard it.",
         ),
         group(
             "{He} {:night_hides}.",
@@ -409,16 +410,16 @@ PLOTS: dict[str, tuple[tuple[Template, ...], ...]] = {
             '"What makes that {s.does}?" {:asks} {hero}.',
         ),
         group(
-            '"Let us look," {:says} {his} {:@bonds} {pal}, who had {a+:scenery} {light:lights}.',
-            "{His} {:@bonds} {pal} came with {a+:scenery} {light:lights}.",
+            '"Let us look," {:says} {his} {:@bonds} {pal}, who had {a+:sizes} {light:lights}.',
+            "{His} {:@bonds} {pal} came with {a+:sizes} {light:lights}.",
         ),
         group(
-            "They looked {spot:spots}, and there was {a+s.name}.",
-            "With the {light} they saw {a+s.name} {spot:spots}.",
+            "They looked {spot:night_spots}, and there was {a+s.name}.",
+            "With the {light} they saw {a+s.name} {spot:night_spots}.",
         ),
         group(
             '"It can {s.does}, but it is no monster," said {pal}.',
-            "{pal} laughed and gave the {s.name} some {snack:foods}.",
+            "{pal} laughed and gave the {s.name} some {snack:snacks}.",
         ),
         group(
             "It was only {a+s.name}, so {hero} went back to bed.",
@@ -503,7 +504,8 @@ PLOTS: dict[str, tuple[tuple[Template, ...], ...]] = {
             "Next came {a+two:helpers!one}.",
         ),
         group(
-            '"Can you carry me over the {water2}?" asked {hero}. "Yes," said the {two}, "but give me some {snack:foods}."',
+            '"Can you carry me over the {water2}?" asked {hero}. '
+            '"Yes," said the {two}, "but give me some {snack:snacks}."',
         ),
         group(
             "{hero} gave the {two} some {snack}, and they crossed the {water2}.",

@@ -46,7 +46,7 @@ def tell_story(teller: Teller) -> dict:
         slots["fact"] = story_fact(teller)
     for variants in sentences(plot):
         teller.tell(variants)
-    return {"hero": hero, "pronoun": slots["he"], "pal": pal, "plot": plot, "place": slots.get("place")}
+    return {"hero": hero, "pronoun": slots["he"], "pal": pal, "plot": plot, "sentences": tuple(teller.said)}
 
 
 def _size(slot: Slot) -> int:

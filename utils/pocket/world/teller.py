@@ -2,9 +2,9 @@
 
 A `Teller` holds the random generator, the text so far and the sum of -log p of every choice, so that a finished text
 comes with its true probability. A template is plain text with slots: `{toy:toys}` draws from the list `toys` and
-remembers the word as `toy`; `{toy}` says it again; `{:toys}` draws without remembering; `{w:weather.start}` draws a record and prints one field of it;
-`{b:places!a}` draws a place other than `a`; `{a+toy}` puts "a" or "an" before the word. A choice is made where it is
-first printed, never earlier, so that what a text hides from its reader never decides what comes next.
+remembers the word as `toy`; `{toy}` says it again; `{:toys}` draws without remembering; `{w:weather.start}` draws a
+record and prints one field of it; `{b:places!a}` draws a place other than `a`; `{a+toy}` puts "a" or "an" before the
+word. Every choice shows in the text, so a text has one derivation and the sum is its true -log p.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import random
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from utils.pocket.world.lexicon import LISTS
@@ -29,10 +29,15 @@ class WrongSplit(Exception):
     """This derivation belongs to the other split; the caller starts the document again."""
 
 
-@lru_cache(maxsize=None)
+@cache
+def fixed_draw(key: str, n: int) -> int:
+    """A number below n that hangs on the key alone: the same on every machine and in every session."""
+    return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "big") % n
+
+
 def is_held_out(key: str) -> bool:
-    """Whether everything with this key is kept out of training: a fixed hash, one key in 24."""
-    return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "big") % HELD_OUT_ONE_IN == 0
+    """Whether everything with this key is kept out of training: one key in 24."""
+    return fixed_draw(key, HELD_OUT_ONE_IN) == 0
 
 
 def pair_key(first: str, second: str) -> str:
@@ -55,7 +60,7 @@ class Template:
     parts: tuple[str | Slot, ...]
 
 
-@lru_cache(maxsize=None)
+@cache
 def template(text: str) -> Template:
     """'the {toy:toys}' → the parts 'the ' and Slot('toy', 'toys', ...)."""
     parts: list[str | Slot] = []
@@ -111,10 +116,10 @@ class Teller:
         """The place of one weight, each as likely as its share of the sum. Every other choice ends here."""
         total = sum(weights)
         left = self.random() * total
-        for place, weight in enumerate(weights):
-            left -= weight
-            if left < 0:
-                break
+        place = 0
+        while place < len(weights) - 1 and left >= weights[place]:
+            left -= weights[place]
+            place += 1
         self.nats -= math.log(weights[place] / total)
         return place
 
@@ -131,9 +136,13 @@ class Teller:
     def key(self, key: str) -> None:
         """Says what this text is about, so that a combination kept for held-out text stays out of training."""
         if is_held_out(key):
-            self.held_out = True
-            if self.split == "train":
-                raise WrongSplit
+            self.hold_out()
+
+    def hold_out(self) -> None:
+        """This text is held out: it ends here when training text is wanted."""
+        self.held_out = True
+        if self.split == "train":
+            raise WrongSplit
 
     def settle(self) -> None:
         """No more keys will come: a text that turns out not to be held out ends here when held-out text is wanted."""
