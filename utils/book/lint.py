@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from itertools import pairwise
 
+from utils.book.coverage import rows
 from utils.book.magics import magic_problems
 from utils.book.problems import Problem
 from utils.book.source import Cell, Chapter
@@ -30,6 +31,9 @@ def _all(chapter: Chapter) -> Iterator[tuple[int, str]]:
     yield from _headings(chapter.cells, prose)
     yield from _headings(learner_cells, prose)
     for cell in chapter.cells:
+        for row in cell.flags.covers:
+            if row not in rows():
+                yield cell.line - 1, f"covers names {row}, which is no row of coverage.toml: correct it."
         if cell.kind == "code":
             yield from magic_problems(chapter, cell)
             yield from _too_long(cell)

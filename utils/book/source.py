@@ -170,7 +170,9 @@ def _through_jupytext(path: Path, raw: tuple[str, ...], headers: list[int]) -> l
     seen = [cell.metadata.get("key") for cell in cells]
     for number, key, jupytext_key in zip(headers, keys, [*seen, *[""] * len(keys)], strict=False):
         if key != jupytext_key and len(keys) != len(seen):
-            sentence = "jupytext sees no cell begin here: word the line differently, or look for a fence or a string around it."
+            sentence = (
+                "jupytext sees no cell begin here: word the line differently, or close the fence or string above."
+            )
             raise SourceProblem([Problem(path, number, sentence)])
     if len(keys) != len(seen):
         sentence = f"jupytext sees {len(seen)} cells after {len(keys)} headers: look for a string that is not closed."

@@ -684,7 +684,7 @@ def _message(exercise, key):
 
 for _exercise, _part, _keys in (
     (projection, "project", {"strided_heads": "strided_heads", "one_head_for_all": "one_head_for_all"}),
-    (scores, "scale", {k: k for k in ("no_scale", "scaled_by_d_head", "scaled_by_d_model", "heads_mixed", "keys_of_the_whole_batch")} | {"transposed": "scores_transposed"}),
+    (scores, "scale", {k: k for k in ("no_scale", "scaled_by_d_head", "scaled_by_d_model", "heads_mixed", "keys_of_the_whole_batch")}),
     (pattern_of, "pattern", {k: k for k in ("over_query_pos", "over_heads", "over_all", "mask_after_softmax", "not_masked")}),
     (mixing, "mix", {"values_of_the_query": "values_of_the_query", "pattern_transposed": "pattern_transposed", "heads_averaged": "patterns_averaged", "values_of_the_whole_batch": "values_of_the_whole_batch"}),
     (output, "out", {"bias_once_per_head": "output_bias_once_per_head", "heads_averaged": "heads_averaged", "heads_merged_in_wrong_order": "heads_merged_in_wrong_order", "bias_forgotten": "output_bias_forgotten"}),
@@ -712,7 +712,7 @@ def _(x, W_Q, b_Q, W_K, b_K, W_V, b_V, W_O, b_O):
     return attention(x, W_Q, torch.zeros_like(b_Q), W_K, torch.zeros_like(b_K), W_V, torch.zeros_like(b_V), W_O, b_O)
 
 
-@whole.wrong("queries_and_keys_swapped", "Queries and keys are swapped: W_Q and b_Q make the queries, W_K and b_K the keys.")
+@whole.wrong("queries_and_keys_swapped", "Queries and keys are swapped, or the scores are transposed: W_Q and b_Q make the queries, one for each row; W_K and b_K the keys, one for each column.")
 def _(x, W_Q, b_Q, W_K, b_K, *rest):
     return attention(x, W_K, b_K, W_Q, b_Q, *rest)
 

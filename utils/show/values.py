@@ -16,6 +16,7 @@ import numpy as np
 from utils.errors import BookError
 
 HUGE = 1e30  # a float32 or bfloat16 mask fill (the lowest float) is a missing cell, not a number to color
+HALF_FLOOR = -65504.0  # the same in a float16 tensor
 
 
 class ShowProblem(BookError):
@@ -33,44 +34,46 @@ def numbers(values: Any, axes: str, what: str = "values") -> np.ndarray:
     wanted = axes.split()
     shape_wanted = f"[{', '.join(wanted)}]"
     try:
-        array = np.asarray(_plain(values), dtype=np.float64)
+        raw = np.asarray(_plain(values))
+        if raw.dtype.kind not in "biufO":
+            raise TypeError(f"{raw.dtype} is not a real number")
+        array = raw.astype(np.float64)
     except (TypeError, ValueError, RuntimeError) as problem:
-        raise ShowProblem(
-            f"{what} should be numbers with the axes {shape_wanted}, but got {describe(values)}."
-        ) from problem
+        raise ShowProblem(f"{what} should be numbers with the axes {shape_wanted}, but got {_came(values)}.") from problem
     if array.ndim != len(wanted):
         raise ShowProblem(f"{what} should have the axes {shape_wanted}, but got the shape {array.shape}.")
     if array.size == 0:
         raise ShowProblem(f"{what} with the axes {shape_wanted} should not be empty, but got the shape {array.shape}.")
-    missing = ~np.isfinite(array) | (np.abs(array) >= HUGE) | _half_precision_floor(values, array)
+    missing = ~np.isfinite(array) | (np.abs(array) >= HUGE)
+    if str(getattr(values, "dtype", "")) in ("torch.float16", "float16"):
+        missing |= array == HALF_FLOOR
     return np.where(missing, np.nan, array)
 
 
 def _plain(values: Any) -> Any:
     """Tensors, and lists of tensors, as numpy; duck-typed, so that showing a list does not load torch."""
     if hasattr(values, "detach"):
+        if getattr(values, "is_complex", bool)():
+            raise TypeError("complex numbers cannot be shown")
         return values.detach().cpu().double().numpy()
-    if isinstance(values, (list, tuple)):
+    if isinstance(values, (list, tuple, range)):
         return [_plain(value) for value in values]
     return values
 
 
-def _half_precision_floor(values: Any, array: np.ndarray) -> np.ndarray | bool:
-    """float16's lowest number is −65504: a mask fill in a float16 tensor, an ordinary number in any other."""
-    return (
-        array <= -65504.0
-        if str(getattr(values, "dtype", "")).endswith("float16") and "bfloat16" not in str(values.dtype)
-        else False
-    )
+def _came(values: Any) -> str:
+    if isinstance(values, (list, tuple)):
+        return f"{describe(values)} whose entries do not form a grid of numbers"
+    return describe(values)
 
 
 def describe(values: Any) -> str:
     """A few words that say what came: `a list of 3`, `a str`, `None`."""
     if values is None:
         return "None"
-    if isinstance(values, (list, tuple)):
-        return f"a {type(values).__name__} of {len(values)} whose entries do not form a grid of numbers"
-    return f"a {type(values).__name__}"
+    name = type(values).__name__
+    article = "an" if name[:1].lower() in "aeio" else "a"
+    return f"{article} {name} of {len(values)}" if isinstance(values, (list, tuple, dict)) else f"{article} {name}"
 
 
 def tidy(value: float, digits: int = 4) -> float | int | None:
@@ -97,26 +100,29 @@ def tidy_list(array: np.ndarray, digits: int = 4) -> list:
 
 
 def to_decimals(array: np.ndarray) -> np.ndarray:
-    """Three decimals where everything lies in [−1, 1] (patterns, probabilities), else 4 digits of the largest value."""
-    largest = np.nanmax(np.abs(array)) if np.isfinite(array).any() else 0.0
+    """Three decimals where all lies in [−1, 1] (patterns, probabilities), else to 4 digits of the largest value."""
+    largest = float(np.nanmax(np.abs(array))) if np.isfinite(array).any() else 0.0
     return np.round(array, 3 if largest <= 1 else max(0, 3 - math.floor(math.log10(largest))))
 
 
 def short(value: float | int | str | bool | None) -> str:
-    """How a number is written in a text fallback, a table or a box.
+    """How a number is written in a text form, a table or a box.
 
     >>> short(0.123456), short(12), short(1234567.0), short(None)
     ('0.123', '12', '1.23e+06', '–')
     """
-    if value is None:
+    if value is None or value != value:
         return "–"
-    if isinstance(value, (bool, str)):
+    if isinstance(value, (bool, np.bool_, str)):
         return str(value)
     if isinstance(value, (int, np.integer)):
-        return str(int(value))
-    if value != value:
-        return "–"
-    return f"{float(value):.3g}".replace("-", "−")
+        return str(int(value)).replace("-", "−")
+    text = f"{float(value):.3g}"
+    mantissa, _, exponent = text.partition("e")
+    if exponent and -5 < int(exponent) < 6:  # 3920, not 3.92e+03
+        text = str(int(float(text)))
+        return text.replace("-", "−")
+    return mantissa.replace("-", "−") + (f"e{exponent}" if exponent else "")
 
 
 def labels_for(labels: Sequence[Any] | None, length: int, axis: str) -> list[str]:
