@@ -17,18 +17,25 @@ import numpy as np
 
 from utils.show import bundle, theme
 from utils.show.display import in_lines
-from utils.show.html import INK, figure_html, folded_text
-from utils.show.values import ShowProblem, labels_for, numbers, short, tidy_list, to_decimals
-from utils.show.words import clipped, positioned, visible, words
+from utils.show.html import figure_html, folded_text
+from utils.show.problem import ShowProblem
+from utils.show.values import describe, numbers, short, tidy, tidy_list, to_decimals
+from utils.show.words import clipped, labels_for, positioned, sentences, visible
 
 MOST_CELLS = 60_000
 LINKS = 3  # how many of a head's strongest links the text form gives
 
-# CircuitsVis draws dark on white: turned round on a dark page (hue kept), so that zero is the page's own black.
+# CircuitsVis draws dark on white, as large as the page: here the large pattern has a limit, its name stands once, and
+# a dark page turns the drawing round (hue kept), so that zero is nearest to the page there too.
 _STYLE = (
-    "<style>.book-heads-box{min-height:2em}.book-heads-box h3{font-size:1em;margin:.2em 0}"
-    ".book-heads-box h2{font-size:1em!important}.book-heads-box h4{font-size:.7em!important}"
+    "<style>.book-heads-box h3{font-size:1em;font-weight:400;margin:.2em 0!important}.book-heads-box h2{display:none}"
+    ".book-heads-box h4{font-size:.7em;font-weight:400}"
+    ".book-heads-box div:has(>canvas){max-width:34em!important}"
     "[data-jp-theme-light=false] .book-heads-box canvas{filter:invert(1) hue-rotate(180deg)}</style>"
+)
+_WAITING = (
+    "The patterns are drawn here when the notebook is trusted and its first attention figure, which carries the "
+    "drawing code, is on the page. Running the cell draws them too."
 )
 
 
@@ -62,29 +69,28 @@ def heads(
 
     Raises ShowProblem: another shape, query_pos ≠ key_pos, tokens or labels that do not fit, more than 60,000 cells.
     """
-    title, note = words(title=title, note=note)
+    title, note = sentences(title=title, note=note)
     grid = numbers(pattern, "n_heads query_pos key_pos", "pattern")
     n_heads, n_query, n_key = grid.shape
     if n_query != n_key:
         raise ShowProblem(
-            f"pattern [n_heads, query_pos, key_pos] should have as many queries as keys, but got the shape {grid.shape}; "
-            "show.matrices shows any shape."
+            "pattern [n_heads, query_pos, key_pos] should have as many queries as keys here, but got the shape "
+            f"{grid.shape}; show.matrices shows any shape."
         )
-    if isinstance(tokens, str) or len(tokens) != n_key:
+    if not isinstance(tokens, (list, tuple)) or len(tokens) != n_key:
         raise ShowProblem(
-            f"pattern {grid.shape} needs a list of {n_key} tokens, one a position, but got {len(tokens)}."
+            f"pattern has the shape {grid.shape}, so tokens should be a list of {n_key} strings, one a position, "
+            f"but got {describe(tokens)}."
         )
     if grid.size > MOST_CELLS:
         raise ShowProblem(
-            f"An attention figure may have {MOST_CELLS} cells at most, but got the shape {grid.shape}: show fewer heads."
+            f"pattern may have {MOST_CELLS} cells at most, but got the shape {grid.shape}: show fewer heads."
         )
-    names = (
-        labels_for(labels, n_heads, "n_heads") if labels is not None else [f"Head {head}" for head in range(n_heads)]
-    )
+    names = labels_for(labels, n_heads, "n_heads") if labels is not None else [f"Head {i}" for i in range(n_heads)]
     causal = _is_causal(grid)
     seen = np.where(_future(n_key), np.nan, grid) if causal else grid
     text = in_lines(title, _in_words(seen, tokens, names, causal), note)
-    return Heads(_html(seen, tokens, names, causal, title, note, text), text)
+    return Heads(_html(_props(seen, tokens, names, causal), causal, title, note, text), text)
 
 
 def _future(n: int) -> np.ndarray:
@@ -99,44 +105,48 @@ def _is_causal(grid: np.ndarray) -> bool:
     return bool(np.all(np.isnan(future) | (future == 0)) or np.all(np.isnan(future) | (future <= -1e4)))
 
 
-def _html(
-    grid: np.ndarray, tokens: Sequence[Any], names: list[str], causal: bool, title: str, note: str, text: str
-) -> str:
-    reach = float(np.nanmax(np.abs(grid))) if np.isfinite(grid).any() else 1.0
-    reach = 1.0 if np.nanmin(grid) >= 0 and 0.5 < reach <= 1.0001 else (reach or 1.0)
+def _props(grid: np.ndarray, tokens: Sequence[Any], names: list[str], causal: bool) -> str:
+    """What CircuitsVis draws, as JavaScript; nothing in a token can end the script that it stands in."""
+    finite = np.nan_to_num(to_decimals(grid)) + 0.0  # no −0
+    reach = float(np.abs(finite).max()) or 1.0
+    if finite.min() >= 0 and 0.5 < reach <= 1:
+        reach = 1.0  # a pattern: full color is full attention
     props = {
         "tokens": [visible(token) for token in tokens],
-        "attention": tidy_list(np.nan_to_num(to_decimals(grid)) + 0.0),
+        "attention": tidy_list(finite, 6),
         "attentionHeadNames": names,
-        "maxValue": float(f"{reach:.4g}"),
-        "minValue": float(f"{-reach:.4g}"),
+        "maxValue": tidy(reach),
+        "minValue": tidy(-reach),
         "positiveColor": theme.BLUE,
         "negativeColor": theme.ORANGE,
         "maskUpperTri": causal,
     }
-    code = json.dumps(props, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/").replace("<!--", "<\\!--")
-    name = "book-heads-" + hashlib.sha256((title + code).encode()).hexdigest()[:12]
-    waiting = "The patterns are drawn here once this notebook is trusted and its first attention figure is on the page."
+    code = json.dumps(props, ensure_ascii=False, separators=(",", ":"))
+    return code.replace("<", "\\u003c")
+
+
+def _html(props: str, causal: bool, title: str, note: str, text: str) -> str:
+    name = "book-heads-" + hashlib.sha256(f"{title}\n{props}".encode()).hexdigest()[:12]
+    masked = " Gray: the future, which is masked." if causal else ""
     body = (
         f'{_STYLE}<div class="book-heads-box" id="{name}" role="img" aria-label="{escape(f"{title}. {note}")}">'
-        f'<span style="opacity:.75">{waiting}</span></div>'
-        f'<div style="font-size:.85em;color:{INK};opacity:.85">Row: the token that asks (destination, query_pos). '
-        f"Column: the token it looks at (source, key_pos).{' Gray: the future, masked.' if causal else ''}</div>"
+        f'<span style="opacity:.75">{_WAITING}</span></div>'
+        f'<div style="font-size:.85em;opacity:.85">Row: the token that asks (destination, query_pos). '
+        f"Column: the token it looks at (source, key_pos).{masked}</div>"
     )
-    end = f"{folded_text(text, open_=True)}<script>{bundle.QUEUE_SCRIPT % code}</script>"
-    return figure_html(title, body, note).replace("</figure>", f"{end}</figure>")
+    script = f"<script>{bundle.QUEUE_SCRIPT % props}</script>"
+    return figure_html(title, body, note, after=folded_text(text, unfolded=True) + script)
 
 
 def _in_words(grid: np.ndarray, tokens: Sequence[Any], names: list[str], causal: bool) -> str:
+    """Each head's strongest links. A masked pattern's first query is left out: it can only look at itself."""
     places = [clipped(label, 18) for label in positioned(tokens)]
+    first = 1 if causal and len(places) > 1 else 0
     mask = ", the future masked" if causal else ""
     lines = [f"{len(names)} heads over {len(places)} tokens{mask}; each head's {LINKS} strongest links, query ← key"]
-    for name, head in zip(names, grid, strict=True):
-        flat = np.where(np.isnan(head), -np.inf, head)
-        order = np.argsort(-flat, axis=None, kind="stable")[:LINKS]
+    for name, head in zip(names, grid[:, first:], strict=True):
+        order = np.argsort(-np.where(np.isnan(head), -np.inf, head), axis=None, kind="stable")[:LINKS]
         spots = [np.unravel_index(int(place), head.shape) for place in order]
-        links = "   ".join(
-            f"{places[i]} ← {places[j]} {short(float(head[i, j]))}" for i, j in spots if head[i, j] == head[i, j]
-        )
-        lines.append(f"{name}: {links}")
+        links = [f"{places[i + first]} ← {places[j]} {short(float(head[i, j]))}" for i, j in spots]
+        lines.append(f"{name}: {'   '.join(links)}")
     return "\n".join(lines)

@@ -13,9 +13,11 @@ import numpy as np
 
 from utils.show import plain
 from utils.show.display import Html, in_lines
-from utils.show.html import BLUE, CODE, FAINT, ORANGE, figure_html
-from utils.show.values import ShowProblem, describe, numbers, short, tidy
-from utils.show.words import visible, words
+from utils.show.html import CODE, FAINT, figure_html
+from utils.show.problem import ShowProblem
+from utils.show.theme import BLUE, ORANGE
+from utils.show.values import describe, numbers, short, tidy
+from utils.show.words import sentences, visible
 
 
 def tokens(
@@ -35,50 +37,46 @@ def tokens(
 
     Raises ShowProblem: values or ids that do not fit the tokens.
     """
-    title, note = words(title=title, note=note)
-    if isinstance(strings, str):
+    title, note = sentences(title=title, note=note)
+    if not isinstance(strings, (list, tuple)) or not strings:
+        raise ShowProblem(f"strings should be a list of tokens [pos], not empty, but got {describe(strings)}.")
+    if rows is None:
+        return _line(strings, values, ids, title, note, value_name)
+    if values is not None or ids is not None or len(rows) != len(strings):
         raise ShowProblem(
-            "strings should be a list of tokens [pos], but got one string; list(text) gives its characters."
+            f"rows should hold a label for each of the {len(strings)} token lists, without values or ids."
         )
-    if rows is not None:
-        if values is not None or ids is not None or len(rows) != len(strings):
-            raise ShowProblem(
-                f"rows should hold one label for each of the {len(strings)} token lists, without values or ids."
-            )
-        lines = [(str(label), [visible(token) for token in line]) for label, line in zip(rows, strings, strict=True)]
-        body = "".join(
-            f'<div style="margin:.15em 0"><span style="display:inline-block;min-width:7em">{escape(label)}</span>'
-            f"{''.join(_box(word) for word in line)}</div>"
-            for label, line in lines
-        )
-        width = max(len(label) for label, _ in lines)
-        text = "\n".join(f"{label:<{width}}  {' | '.join(line)}" for label, line in lines)
-        return Html(figure_html(title, body, note), in_lines(title, text, note))
-    if not len(strings):
-        raise ShowProblem("strings should be a list of tokens [pos], but got an empty one.")
+    lines = [(str(label), [visible(token) for token in line]) for label, line in zip(rows, strings, strict=True)]
+    width = max(len(label) for label, _ in lines)
+    cells = "".join(
+        f'<span style="font-family:{CODE};font-size:.9em;padding-top:.2em">{escape(label)}</span>'
+        f"<span>{''.join(_box(word) for word in line)}</span>"
+        for label, line in lines
+    )
+    body = f'<div style="display:grid;grid-template-columns:max-content 1fr;gap:.1em .8em">{cells}</div>'
+    text = "\n".join(f"{label:<{width}}  {' | '.join(line)}" for label, line in lines)
+    return Html(figure_html(title, body, note), in_lines(title, text, note))
+
+
+def _line(strings: Sequence[Any], values: Any, ids: Any, title: str, note: str, value_name: str) -> Html:
+    """One line of boxes, with what stands under each."""
     shown = [visible(token) for token in strings]
-    amounts = _fit(values, shown, "values")
-    numbers_ = _fit(ids, shown, "ids")
+    amounts, given_ids = _fit(values, shown, "values"), _fit(ids, shown, "ids")
     largest = float(np.nanmax(np.abs(amounts))) if amounts is not None and np.isfinite(amounts).any() else 0.0
-    boxes, table_rows = [], []
+    boxes, rows = [], []
     for place, word in enumerate(shown):
-        under = [] if numbers_ is None else [str(int(numbers_[place]))]
+        under = [] if given_ids is None else [str(int(given_ids[place]))]
         share = 0.0
         if amounts is not None:
             under.append(short(float(amounts[place])))
             share = 0.0 if largest == 0 or amounts[place] != amounts[place] else float(amounts[place]) / largest
         boxes.append(_box(word, under, share, f"position {place}", ends_line="\n" in str(strings[place])))
-        table_rows.append([str(place), word, *under])
-    names = ["pos", "token", *(["id"] if numbers_ is not None else []), *([value_name] if amounts is not None else [])]
-    text = plain.table(table_rows, names, right=[True, False, *[True] * (len(names) - 2)])
-    if len(names) == 2:
-        text = " | ".join(shown)
-    legend = "· is a space, ↵ a new line." + (f" Under each token: {', '.join(names[2:])}." if len(names) > 2 else "")
-    body = (
-        f'<div style="line-height:1.6">{"".join(boxes)}</div>'
-        f'<div style="font-size:.85em;opacity:.8">{escape(legend)}</div>'
-    )
-    return Html(figure_html(title, body, note), in_lines(title, text, note))
+        rows.append([str(place), word, *under])
+    names = ["pos", "token", *(["id"] if ids is not None else []), *([value_name] if values is not None else [])]
+    text = plain.table(rows, names, right=[True, False, *[True] * (len(names) - 2)])
+    legend = "· is a space, ↵ a new line." + (f" Under each token: its {', '.join(names[2:])}." if names[2:] else "")
+    body = f'<div>{"".join(boxes)}</div><div style="font-size:.85em;opacity:.85">{escape(legend)}</div>'
+    return Html(figure_html(title, body, note), in_lines(title, text if names[2:] else " | ".join(shown), note))
 
 
 def table(rows: Sequence[Any], columns: Sequence[str], *, title: str, note: str) -> Html:
@@ -86,36 +84,37 @@ def table(rows: Sequence[Any], columns: Sequence[str], *, title: str, note: str)
 
     Raises ShowProblem: a row with another number of cells, or without one of the columns.
     """
-    title, note = words(title=title, note=note)
+    title, note = sentences(title=title, note=note)
     cells = [_row(row, list(columns), place) for place, row in enumerate(rows)]
     if not cells:
         raise ShowProblem("A table should have at least one row.")
     right = [all(_is_number(row[place]) for row in cells) for place in range(len(columns))]
+    sides = ["right" if numeric else "left" for numeric in right]
     texts = [[_cell(value) for value in row] for row in cells]
     head = "".join(
-        f'<th scope="col" style="text-align:{_side(r)}">{escape(str(c))}</th>'
-        for c, r in zip(columns, right, strict=True)
+        f'<th scope="col" style="text-align:{side}">{escape(str(name))}</th>'
+        for name, side in zip(columns, sides, strict=True)
     )
-    body = "".join(
-        "<tr>"
-        + "".join(f'<td style="text-align:{_side(r)}">{escape(text)}</td>' for text, r in zip(row, right, strict=True))
-        + "</tr>"
-        for row in texts
-    )
-    html = f'<div style="overflow-x:auto"><table style="margin:0"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+    body = "".join(f"<tr>{_cells(row, sides)}</tr>" for row in texts)
+    grid = f'<table style="margin:0"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
     text = plain.table(texts, [str(column) for column in columns], right=right)
-    return Html(figure_html(title, html, note, label=title), in_lines(title, text, note))
+    html = figure_html(title, f'<div style="overflow-x:auto">{grid}</div>', note)
+    return Html(html, in_lines(title, text, note))
+
+
+def _cells(row: list[str], sides: list[str]) -> str:
+    return "".join(f'<td style="text-align:{side}">{escape(text)}</td>' for text, side in zip(row, sides, strict=True))
 
 
 def _box(word: str, under: Sequence[str] = (), share: float = 0.0, tip: str = "", ends_line: bool = False) -> str:
     color, edge = (BLUE, "solid") if share >= 0 else (ORANGE, "dashed")
     strength = round(75 * abs(share))
     tint = f"background:color-mix(in srgb,{color} {strength}%,transparent);" if strength else ""
-    small = "".join(f'<span style="display:block;font-size:.75em;opacity:.85">{escape(line)}</span>' for line in under)
+    border = f"border:1px {edge} {color if strength else FAINT};border-radius:3px"
+    small = "".join(f'<span style="display:block;font-size:.75em">{escape(line)}</span>' for line in under)
     return (
-        f'<span title="{escape(tip)}" style="display:inline-block;text-align:center;font-family:{CODE};border:1px {edge} '
-        f'{color if strength else FAINT};border-radius:3px;padding:0 .3em;margin:1px;{tint}">{escape(word)}{small}</span>'
-        f"{'<br>' if ends_line else ''}"
+        f'<span title="{escape(tip)}" style="display:inline-block;text-align:center;font-family:{CODE};{border};'
+        f'padding:0 .3em;margin:1px;{tint}">{escape(word)}{small}</span>{"<br>" if ends_line else ""}'
     )
 
 
@@ -157,7 +156,3 @@ def _cell(value: Any) -> str:
     if isinstance(value, float):
         return short(tidy(value))
     return "–" if value is None else " ".join(str(value).split("\n")) if isinstance(value, str) else str(value)
-
-
-def _side(right: bool) -> str:
-    return "right" if right else "left"

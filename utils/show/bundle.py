@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from utils.show.values import ShowProblem
+from utils.show.problem import ShowProblem
 
 # Puts a figure in the queue, and draws at once where the code has come already. `document.currentScript` finds the
 # figure that this script belongs to: the same figure may be on the page twice (two views of one notebook).
@@ -26,7 +26,8 @@ QUEUE_SCRIPT = (
 )
 
 # Inflates the code, runs it once a page, and empties the queue. Each figure gets an id that is unique on the page,
-# because CircuitsVis looks its element up by id. Where the browser cannot inflate, the text form stays.
+# because CircuitsVis looks its element up by id. A figure that a front end has taken off the page for now is asked for
+# again for ten minutes. Where the browser cannot inflate, the text form stays.
 _BUNDLE_SCRIPT = """(function(){
 if(window.bookDraw||window.bookLoading)return;
 window.bookLoading=true;
@@ -34,7 +35,11 @@ var draw=function(){
  var queue=window.bookFigures||[],waiting=[],item;
  while((item=queue.shift())){
   var box=item[0];
-  if(!document.body.contains(box)){waiting.push(item);continue;}
+  if(!document.body.contains(box)){
+   item[2]=(item[2]||0)+1;
+   if(item[2]<600)waiting.push(item);
+   continue;
+  }
   window.bookCount=(window.bookCount||0)+1;
   box.id="book-live-"+window.bookCount;
   box.textContent="";
@@ -43,6 +48,7 @@ var draw=function(){
   if(text)text.open=false;
  }
  window.bookFigures=waiting;
+ if(waiting.length)setTimeout(draw,1000);
 };
 var fail=function(problem){
  window.bookLoading=false;

@@ -2,18 +2,20 @@
 
 `Html` holds HTML and the same facts as text. `Figure` holds a plotly figure as plain JSON, written by us, so that
 neither making nor printing one loads plotly; JupyterLab draws it with the extension that plotly installs. In a
-notebook a Figure is two outputs: the drawing, then its note and its text form, which a screen reader can read.
+notebook a Figure is three outputs: title, drawing, and the note with the text form. Plotly's own text neither wraps
+on a narrow page nor follows the theme, and a screen reader cannot read it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from utils.show.html import note_html
+from utils.show.html import note_html, title_html
 
 PLOTLY = "application/vnd.plotly.v1+json"
 MAX_LINES = 40
+_CONFIG = {"displaylogo": False, "responsive": True, "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"]}
 
 
 def in_lines(*parts: str) -> str:
@@ -49,12 +51,15 @@ class Figure:
     title: str
     note: str
     body: str
-    config: dict = field(default_factory=lambda: {"displaylogo": False, "responsive": True})
 
     @property
     def spec(self) -> dict:
-        """The figure as plotly's JSON."""
-        return {"data": self.data, "layout": self.layout, "config": self.config}
+        """The figure as plotly's JSON; its title and note are in `layout.meta`."""
+        return {
+            "data": self.data,
+            "layout": {**self.layout, "meta": {"title": self.title, "note": self.note}},
+            "config": _CONFIG,
+        }
 
     @property
     def text(self) -> str:
@@ -62,15 +67,16 @@ class Figure:
         return in_lines(self.title, self.body, self.note)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        """The figure as one output, for whoever asks for it; a notebook shows the three of `_ipython_display_`."""
         return {PLOTLY: self.spec, "text/plain": self.text}
 
     def _ipython_display_(self) -> None:
-        """The drawing, and under it the note: two outputs, because plotly's cannot hold text that wraps."""
         from IPython.display import display
 
-        text = in_lines(self.title, self.body, "")
-        display({PLOTLY: self.spec, "text/plain": text.rstrip("\n")}, raw=True)
-        display({"text/html": note_html(self.note, f"{self.title}\n{self.body}"), "text/plain": self.note}, raw=True)
+        body = in_lines(self.body, "").rstrip("\n")
+        display({"text/html": title_html(self.title), "text/plain": self.title}, raw=True)
+        display({PLOTLY: self.spec, "text/plain": body}, raw=True)
+        display({"text/html": note_html(self.note, f"{self.title}\n{body}"), "text/plain": self.note}, raw=True)
 
     def __repr__(self) -> str:
         return self.text

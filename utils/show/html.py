@@ -1,144 +1,50 @@
-"""Small pieces of HTML and SVG that figures and the grader's report share.
+"""Small pieces of HTML that figures and the grader's report share: title, note, folded text.
 
-They take JupyterLab's colors where there are some (`--jp-…`) and have their own where there are none, and they read
-without color: outlines and hatching say the same. No scripts here; heads.py has the only ones.
+They take JupyterLab's colors where there are some (`--jp-…`) and have their own where there are none. No scripts
+here; bundle.py has the only ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from html import escape
-from typing import Any
-
-import numpy as np
-
-from utils.show.values import labels_for, numbers, short
-from utils.show.words import clipped, words
 
 INK = "var(--jp-content-font-color1, currentColor)"
 FAINT = "var(--jp-border-color1, #9e9e9e)"
 CODE = "var(--jp-code-font-family, monospace)"
-BLUE, ORANGE = "#0072B2", "#D55E00"
-CELL, MAX_ROWS, MAX_COLUMNS = 16, 40, 64
 
-# JupyterLab's own text color for the plotly figure that stands in the same output area as the note.
+# For the plotly figure in the same output area as the note. Text in the theme's color; on a dark page a heatmap and
+# its color bar turned round (hue kept), so that zero is nearest to the page there too.
+_PLOT = ".jp-OutputArea:has(.book-note) .js-plotly-plot "
+_TEXT = ":is(.xtick,.ytick,.infolayer g,.annotation,.scatterlayer) text"
 _THEME = (
-    "<style>.jp-OutputArea:has(.book-note) .js-plotly-plot :is(.xtick,.ytick,.g-xtitle,.g-ytitle,.g-x2title,"
-    ".g-gtitle,.legend,.colorbar,.annotation) text{fill:var(--jp-content-font-color1)!important}</style>"
+    f"<style>{_PLOT}{_TEXT}{{fill:var(--jp-content-font-color1)!important}}"
+    f"[data-jp-theme-light=false] {_PLOT}:is(.heatmaplayer,.cbfills){{filter:invert(1) hue-rotate(180deg)}}</style>"
 )
 
 
+def title_html(title: str) -> str:
+    """A figure's title, in the notebook's own font and color."""
+    return f'<div class="book-title" style="font-weight:600;color:{INK}">{escape(title)}</div>'
+
+
 def note_html(note: str, text: str) -> str:
-    """The note under a figure, and the figure as text behind a fold: for screen readers, and for whoever wants numbers."""
-    return (
-        f'{_THEME}<div class="book-note" style="max-width:46em;color:{INK}"><p style="margin:0 0 .3em">{escape(note)}</p>'
-        f"{folded_text(text)}</div>"
-    )
+    """The note under a figure, and the figure as text behind a fold, for screen readers and for who wants numbers."""
+    note_ = f'<p style="margin:0 0 .3em">{escape(note)}</p>'
+    return f'{_THEME}<div class="book-note" style="max-width:46em;color:{INK}">{note_}{folded_text(text)}</div>'
 
 
-def folded_text(text: str, *, open_: bool = False) -> str:
+def folded_text(text: str, *, unfolded: bool = False) -> str:
     """The figure as text, folded away behind a line that says so."""
     return (
-        f"<details{' open' if open_ else ''}><summary>The figure as text</summary>"
+        f"<details{' open' if unfolded else ''}><summary>The figure as text</summary>"
         f'<pre style="overflow-x:auto;font-size:12px;line-height:1.25;margin:.3em 0">{escape(text)}</pre></details>'
     )
 
 
-def figure_html(title: str, body: str, note: str, *, label: str = "") -> str:
-    """Title, body and note as one `<figure>`; `body` is HTML already, the others are text."""
-    aria = f' role="group" aria-label="{escape(label)}"' if label else ""
+def figure_html(title: str, body: str, note: str, *, after: str = "") -> str:
+    """Title, body and note as one `<figure>`; `body` and `after` are HTML already, the others are text."""
     return (
-        f'<figure class="book-figure"{aria} style="margin:.4em 0;color:{INK}">'
-        f'<div style="font-weight:600;margin-bottom:.4em">{escape(title)}</div>{body}'
-        f'<figcaption style="margin-top:.4em;max-width:46em">{escape(note)}</figcaption></figure>'
-    )
-
-
-def svg_heatmap(
-    matrix: Any,
-    rows: Sequence[Any] | None = None,
-    columns: Sequence[Any] | None = None,
-    title: str = "Where the values differ",
-    *,
-    row_name: str = "",
-    column_name: str = "",
-) -> str:
-    """A strip of cells as inline SVG: 0 is an empty cell, more is bluer and hatched denser, the largest is outlined.
-
-    `matrix` is [row, column], numbers ≥ 0 or booleans (True: differs). NaN cells are crossed out. A matrix larger
-    than 40 × 64 is shown by the largest value of each block of neighbors, and the caption inside says so.
-
-    Raises ShowProblem: another shape, or labels that do not fit.
-    """
-    grid = np.abs(numbers(matrix, "row column", "matrix"))
-    row_labels = labels_for(rows, grid.shape[0], "row")
-    column_labels = labels_for(columns, grid.shape[1], "column")
-    title, _ = words(title=title, note="-")
-    grid, row_labels, row_step = _blocks(grid, row_labels, MAX_ROWS)
-    flipped, column_labels, column_step = _blocks(grid.T, column_labels, MAX_COLUMNS)
-    return _svg(flipped.T, row_labels, column_labels, title, row_name, column_name, (row_step, column_step))
-
-
-def _blocks(grid: np.ndarray, labels: list[str], most: int) -> tuple[np.ndarray, list[str], int]:
-    """Axis 0 in at most `most` blocks, each its largest value (NaN where one is NaN), with its first label."""
-    step = -(-len(grid) // most)
-    parts = [np.max(grid[start : start + step], axis=0) for start in range(0, len(grid), step)]
-    return np.array(parts), labels[::step], step
-
-
-def _svg(grid, rows, columns, title, row_name, column_name, steps) -> str:
-    left = 14 + 7 * max(len(clipped(label, 12)) for label in rows) + (16 if row_name else 0)
-    slanted = max(len(clipped(label, 12)) for label in columns)
-    top = 22 + round(5.2 * slanted)
-    height, width = top + CELL * len(rows) + 24, max(left + CELL * len(columns) + 8 + 5 * slanted, 260)
-    largest = float(np.nanmax(grid)) if np.isfinite(grid).any() else 0.0
-    peak = None if largest == 0 else np.unravel_index(int(np.nanargmax(grid)), grid.shape)
-    cells, hatch, crossed = [], [], []
-    for i, j in np.ndindex(*grid.shape):
-        x, y, value = left + CELL * j, top + CELL * i, grid[i, j]
-        share = 0.0 if largest == 0 or value != value else value / largest
-        tip = f"{rows[i]}, {columns[j]}: {short(float(value))}"
-        cells.append(
-            f'<rect x="{x}" y="{y}" width="{CELL}" height="{CELL}" fill="{BLUE}" fill-opacity="{0.85 * share:.2f}">'
-            f"<title>{escape(tip)}</title></rect>"
-        )
-        if value != value:
-            crossed.append(f"M{x + 3} {y + 3}l{CELL - 6} {CELL - 6}m0 {6 - CELL}l{6 - CELL} {CELL - 6}")
-        elif share > 0:
-            hatch.append(f"M{x + 2} {y + CELL - 2}l{CELL - 4} {4 - CELL}")
-            if share > 0.5:
-                hatch.append(f"M{x + 2} {y + 8}l6 -6M{x + 8} {y + CELL - 2}l6 -6")
-    text = [f'<text x="0" y="13" font-weight="600">{escape(clipped(title, 60))}</text>']
-    text += [
-        f'<text x="{left - 5}" y="{top + CELL * i + 12}" text-anchor="end">{escape(clipped(label, 12))}</text>'
-        for i, label in enumerate(rows)
-    ]
-    text += [
-        f'<text transform="translate({left + CELL * j + 11} {top - 4}) rotate(-50)">{escape(clipped(label, 12))}</text>'
-        for j, label in enumerate(columns)
-    ]
-    if row_name:
-        middle = top + CELL * len(rows) / 2
-        text.append(
-            f'<text transform="translate(11 {middle:g}) rotate(-90)" text-anchor="middle">{escape(row_name)}</text>'
-        )
-    block = f" · each cell: the largest of {steps[0]} × {steps[1]}" if max(steps) > 1 else ""
-    foot = f"{column_name + ' →   ' if column_name else ''}largest {short(largest)}{block}"
-    text.append(f'<text x="{left}" y="{height - 8}">{escape(foot)}</text>')
-    outline = ""
-    if peak is not None:
-        outline = (
-            f'<rect x="{left + CELL * peak[1]}" y="{top + CELL * peak[0]}" width="{CELL}" height="{CELL}" fill="none" '
-            f'stroke="{ORANGE}" stroke-width="2.5"/>'
-        )
-    where = (
-        f"; largest {short(largest)} at {rows[peak[0]]}, {columns[peak[1]]}" if peak is not None else "; all are zero"
-    )
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {width} {height}" width="{width}" '
-        f'style="max-width:100%;height:auto;color:{INK}" font-family="{CODE}" font-size="11" fill="currentColor">'
-        f"<title>{escape(f'{title}: {len(rows)} rows × {len(columns)} columns{where}')}</title>"
-        f'<g stroke="{FAINT}" stroke-width=".6">{"".join(cells)}</g>'
-        f'<path d="{"".join(hatch)}" stroke="currentColor" stroke-opacity=".7" fill="none"/>'
-        f'<path d="{"".join(crossed)}" stroke="{ORANGE}" stroke-width="1.6" fill="none"/>{outline}{"".join(text)}</svg>'
+        f'<figure class="book-figure" style="margin:0;color:{INK}">{title_html(title)}'
+        f'<div style="margin:.4em 0">{body}</div>'
+        f'<figcaption style="max-width:46em">{escape(note)}</figcaption>{after}</figure>'
     )

@@ -1,7 +1,8 @@
 """Figures as text: what a terminal, a screen reader or an untrusted notebook shows in place of a drawing.
 
 Each function gives lines of at most about a hundred characters and never more than 36 of them, so that with the title
-and the note a figure's text form stays within 40 lines. Facts are the figure's own, at fewer places where there are many.
+and the note a figure's text form stays within 40 lines. Facts are the figure's own, at fewer places where there are
+many.
 """
 
 from __future__ import annotations

@@ -1,116 +1,158 @@
-"""A linear map seen at work: what it does to the plane's grid, to the unit square and to the two basis vectors.
+"""The plane: points with labels, and a linear map seen at work on its grid.
 
-Only maps of the plane; a map between other spaces is better read as a matrix (`show.matrix`).
+Only two dimensions; what has more is projected by the caller, and a map between other spaces is better read as a
+matrix (`show.matrix`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from utils.show import theme
+from utils.show import plain, theme
 from utils.show.display import Figure
-from utils.show.values import ShowProblem, numbers, short, tidy, tidy_list
-from utils.show.words import words
+from utils.show.problem import ShowProblem
+from utils.show.values import numbers, short, tidy, tidy_list
+from utils.show.words import labels_for, sentences, visible
 
 REACH = 2  # the grid goes from −2 to 2
 
 
-def grid_map(matrix2x2: Any, *, title: str, note: str) -> Figure:
-    """The plane's grid before (gray) and after (blue) the map x ↦ matrix2x2 · x, [2, 2]; columns are where e₁, e₂ go.
+def points(
+    xy: Any,
+    labels: Sequence[Any] | None = None,
+    *,
+    title: str,
+    note: str,
+    x_name: str,
+    y_name: str,
+    groups: Sequence[Any] | None = None,
+    equal: bool = False,
+) -> Figure:
+    """Points `xy` [point, 2], each with its label beside it; `groups` (one a point) gives color and marker.
 
-    Raises ShowProblem: another shape, or an entry that is not finite.
+    `equal` draws both axes to the same scale, for directions and angles.
+
+    Raises ShowProblem: another shape, or labels that do not fit.
     """
-    title, note = words(title=title, note=note)
-    matrix = numbers(matrix2x2, "2 2", "matrix2x2")
-    if matrix.shape != (2, 2) or not np.isfinite(matrix).all():
-        raise ShowProblem(
-            f"matrix2x2 should have the axes [2, 2] and finite entries, but got the shape {matrix.shape}."
-        )
-    reach = float(max(REACH, np.abs(matrix).sum(1).max() * REACH)) * 1.05
-    square = np.array([[0, 1, 1, 0, 0], [0, 0, 1, 1, 0]], dtype=float)
-    data = [
-        _lines(_grid(), "before", "rgba(128,128,128,0.6)", "dot", 1),
-        _lines(matrix @ _grid(), "after", theme.BLUE, "solid", 1.4),
-        {
-            "type": "scatter",
-            "name": "unit square, after",
-            "mode": "lines",
-            "fill": "toself",
-            "hoverinfo": "skip",
-            "fillcolor": "rgba(230,159,0,0.35)",
-            "line": {"color": theme.YELLOW, "width": 1.5},
-            "x": tidy_list((matrix @ square)[0]),
-            "y": tidy_list((matrix @ square)[1]),
-        },
-    ]
-    arrows = []
-    for place, (name, color) in enumerate((("e₁", theme.ORANGE), ("e₂", theme.GREEN))):
-        x, y = (tidy(float(value)) for value in matrix[:, place])
-        arrows.append(
-            {
-                "x": x,
-                "y": y,
-                "ax": 0,
-                "ay": 0,
-                "xref": "x",
-                "yref": "y",
-                "axref": "x",
-                "ayref": "y",
-                "text": "",
-                "showarrow": True,
-                "arrowhead": 2,
-                "arrowwidth": 3,
-                "arrowcolor": color,
-            }
-        )
+    title, note = sentences(title=title, note=note)
+    where = numbers(xy, "point 2", "xy")
+    if where.shape[1] != 2:
+        raise ShowProblem(f"xy should have the axes [point, 2], but got the shape {where.shape}.")
+    names = labels_for(labels, len(where), "point")
+    if groups is not None and len(groups) != len(where):
+        raise ShowProblem(f"There are {len(where)} points, but got {len(groups)} groups for them.")
+    kinds = [visible(group) for group in groups] if groups is not None else [""] * len(where)
+    each = list(dict.fromkeys(kinds))
+    data = []
+    for place, kind in enumerate(each):
+        color, _, symbol, _ = theme.style(place)
+        chosen = [index for index, other in enumerate(kinds) if other == kind]
         data.append(
             {
                 "type": "scatter",
-                "name": f"where {name} goes",
-                "mode": "markers+text",
-                "x": [x],
-                "y": [y],
-                "text": [f"{name} → ({short(float(x))}, {short(float(y))})"],
+                "name": theme.plotly_text(kind),
+                "mode": "markers" if labels is None else "markers+text",
+                "x": tidy_list(where[chosen, 0]),
+                "y": tidy_list(where[chosen, 1]),
+                "text": theme.plotly_texts([names[index] for index in chosen]),
                 "textposition": "top center",
                 "cliponaxis": False,
-                "marker": {"color": color, "symbol": "circle" if place == 0 else "square", "size": 8},
-                "textfont": {"color": color, "size": 13},
-                "hovertemplate": "%{text}<extra></extra>",
+                "marker": {"color": color, "symbol": symbol, "size": 9},
+                "hovertemplate": "%{text}<br>(%{x:.3g}, %{y:.3g})<extra></extra>",
             }
         )
-    limits = {"range": [-reach, reach], "zeroline": True}
+    same = {"scaleanchor": "x", "scaleratio": 1} if equal else {}
+    legend = each if groups is not None else []
+    layout = theme.layout(380, legend=legend, xaxis=theme.axis(x_name), yaxis=theme.axis(y_name, **same))
+    rows = [[name, kind, *(short(float(c)) for c in at)] for name, kind, at in zip(names, kinds, where, strict=True)]
+    body = plain.table(rows, ["point", "group", x_name, y_name], right=[False, False, True, True])
+    return Figure(data, layout, title, note, body)
+
+
+def grid_map(matrix2x2: Any, *, title: str, note: str) -> Figure:
+    """The plane's grid before (gray, dotted) and after (blue) x ↦ matrix2x2 · x, [2, 2]; e₁, e₂ go to its columns.
+
+    Raises ShowProblem: another shape, or an entry that is not finite.
+    """
+    title, note = sentences(title=title, note=note)
+    matrix = numbers(matrix2x2, "2 2", "matrix2x2")
+    if matrix.shape != (2, 2) or not np.isfinite(matrix).all():
+        raise ShowProblem(
+            f"matrix2x2 should have the axes [2, 2] and finite entries, but got the shape {matrix.shape} "
+            f"with {int(np.isnan(matrix).sum())} that are not finite."
+        )
+    square = np.array([[0, 1, 1, 0, 0], [0, 0, 1, 1, 0]], dtype=float)
+    data = [
+        _path(_grid(), "before", theme.GRAY, "dot", 1),
+        _path(matrix @ _grid(), "after", theme.BLUE, "solid", 1.4),
+        _path(square, "unit square before", theme.GRAY, "dot", 2.5, showlegend=False),
+        _path(matrix @ square, "unit square", theme.YELLOW, "solid", 2, fill="toself", fillcolor="rgba(230,159,0,0.3)"),
+    ]
+    arrows = []
+    for place, (name, color) in enumerate((("e₁", theme.ORANGE), ("e₂", theme.GREEN))):
+        tip = matrix[:, place]
+        arrows.append(_arrow(tip, color))
+        data.append(_tip(tip, name, color, "circle" if place == 0 else "square"))
+    reach = float(max(REACH, np.abs(matrix).sum(1).max() * REACH)) * 1.08
+    square_axis = {"range": [-reach, reach], "showgrid": False, "zeroline": True, "constrain": "domain"}
     layout = theme.layout(
-        title,
-        420,
-        legend=96,
+        430,
+        legend=["before", "after", "unit square"],
         annotations=arrows,
-        xaxis=theme.axis("x₁", **limits),
-        yaxis=theme.axis("x₂", scaleanchor="x", scaleratio=1, **limits),
+        xaxis=theme.axis("x₁", **square_axis),
+        yaxis=theme.axis("x₂", scaleanchor="x", scaleratio=1, **square_axis),
     )
     return Figure(data, layout, title, note, _in_words(matrix))
 
 
 def _grid() -> np.ndarray:
     """The grid's lines as one path [2, point], NaN between two lines."""
-    ticks = np.arange(-REACH, REACH + 1, dtype=float)
     path = []
-    for at in ticks:
+    for at in range(-REACH, REACH + 1):
         path += [(at, -REACH), (at, REACH), (np.nan, np.nan), (-REACH, at), (REACH, at), (np.nan, np.nan)]
-    return np.array(path).T
+    return np.array(path, dtype=float).T
 
 
-def _lines(path: np.ndarray, name: str, color: str, dash: str, width: float) -> dict:
+def _path(path: np.ndarray, name: str, color: str, dash: str, width: float, **more: object) -> dict:
     return {
         "type": "scatter",
-        "name": f"grid, {name}",
+        "name": name,
         "mode": "lines",
         "x": tidy_list(path[0]),
         "y": tidy_list(path[1]),
         "line": {"color": color, "dash": dash, "width": width},
         "hoverinfo": "skip",
         "connectgaps": False,
+        **more,
+    }
+
+
+def _arrow(tip: np.ndarray, color: str) -> dict:
+    x, y = (tidy(float(value)) for value in tip)
+    from_origin = {"x": x, "y": y, "ax": 0, "ay": 0, "xref": "x", "yref": "y", "axref": "x", "ayref": "y"}
+    return {**from_origin, "text": "", "showarrow": True, "arrowhead": 2, "arrowwidth": 3, "arrowcolor": color}
+
+
+def _tip(tip: np.ndarray, name: str, color: str, symbol: str) -> dict:
+    """The basis vector's new place, its words on the side away from the origin."""
+    x, y = (tidy(float(value)) for value in tip)
+    side = "left" if x < -1e-9 else "right"
+    return {
+        "type": "scatter",
+        "name": f"where {name} goes",
+        "mode": "markers+text",
+        "x": [x],
+        "y": [y],
+        "text": [f"{name} → ({short(float(x))}, {short(float(y))})"],
+        "textposition": f"{'bottom' if y < 0 else 'top'} {side}",
+        "textfont": {"color": color, "size": 13},
+        "cliponaxis": False,
+        "marker": {"color": color, "symbol": symbol, "size": 8},
+        "hovertemplate": "%{text}<extra></extra>",
+        "showlegend": False,
     }
 
 
@@ -120,7 +162,7 @@ def _in_words(matrix: np.ndarray) -> str:
     if abs(area) < 1e-9 * max(1.0, np.abs(matrix).max() ** 2):
         effect = "the plane is flattened: there is no way back"
     else:
-        effect = f"areas grow {short(abs(area))} times, orientation is {'kept' if area > 0 else 'flipped'}"
+        effect = f"areas become {short(abs(area))} times as large, orientation is {'kept' if area > 0 else 'flipped'}"
     return "\n".join(
         [
             f"| {short(a):>6} {short(b):>6} |",

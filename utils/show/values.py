@@ -8,19 +8,14 @@ stored figure is small and two builds of it are the same. Nothing here knows how
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from utils.errors import BookError
+from utils.show.problem import ShowProblem
 
 HUGE = 1e30  # a float32 or bfloat16 mask fill (the lowest float) is a missing cell, not a number to color
 HALF_FLOOR = -65504.0  # the same in a float16 tensor
-
-
-class ShowProblem(BookError):
-    """A figure was asked to show something it cannot. The message names the axes wanted."""
 
 
 def numbers(values: Any, axes: str, what: str = "values") -> np.ndarray:
@@ -39,7 +34,9 @@ def numbers(values: Any, axes: str, what: str = "values") -> np.ndarray:
             raise TypeError(f"{raw.dtype} is not a real number")
         array = raw.astype(np.float64)
     except (TypeError, ValueError, RuntimeError) as problem:
-        raise ShowProblem(f"{what} should be numbers with the axes {shape_wanted}, but got {_came(values)}.") from problem
+        raise ShowProblem(
+            f"{what} should be numbers with the axes {shape_wanted}, but got {_came(values)}."
+        ) from problem
     if array.ndim != len(wanted):
         raise ShowProblem(f"{what} should have the axes {shape_wanted}, but got the shape {array.shape}.")
     if array.size == 0:
@@ -123,19 +120,3 @@ def short(value: float | int | str | bool | None) -> str:
         text = str(int(float(text)))
         return text.replace("-", "−")
     return mantissa.replace("-", "−") + (f"e{exponent}" if exponent else "")
-
-
-def labels_for(labels: Sequence[Any] | None, length: int, axis: str) -> list[str]:
-    """One visible, distinct label for each place on an axis; the places' numbers where none are given.
-
-    Raises ShowProblem: another number of labels than places.
-    """
-    from utils.show.words import distinct
-
-    if labels is None:
-        return [str(place) for place in range(length)]
-    if isinstance(labels, str):
-        raise ShowProblem(f"The labels of {axis} should be a list of {length} strings, but got one string.")
-    if len(labels) != length:
-        raise ShowProblem(f"The axis {axis} has {length} places, but got {len(labels)} labels for it.")
-    return distinct(labels)

@@ -5,9 +5,10 @@ Every figure with tokens on it goes through here, so that one token looks the sa
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
+
+from utils.show.problem import ShowProblem
 
 SPACE, NEWLINE, TAB = "·", "↵", "⇥"
 _MARKS = {"\r": "␍", "\n": NEWLINE, "\t": TAB, "\u00a0": "⍽", "\u200b": "∅", "\ufffd": "�"}
@@ -52,20 +53,27 @@ def positioned(tokens: Sequence[Any]) -> list[str]:
     return [f"{place} {visible(token)}" for place, token in enumerate(tokens)]
 
 
+def labels_for(labels: Sequence[Any] | None, length: int, axis: str) -> list[str]:
+    """One visible, distinct label for each place on an axis; the places' numbers where none are given.
+
+    Raises ShowProblem: another number of labels than places.
+    """
+    if labels is None:
+        return [str(place) for place in range(length)]
+    if isinstance(labels, str):
+        raise ShowProblem(f"The labels of {axis} should be a list of {length} strings, but got one string.")
+    if len(labels) != length:
+        raise ShowProblem(f"The axis {axis} has {length} places, but got {len(labels)} labels for it.")
+    return distinct(labels)
+
+
 def clipped(text: str, width: int) -> str:
     """At most `width` characters, the last an ellipsis where some were left out."""
     return text if len(text) <= width else text[: max(0, width - 1)] + "…"
 
 
-def wrapped(text: str, width: int) -> list[str]:
-    """The text in lines of at most `width` characters, broken between words."""
-    return textwrap.wrap(text, width, break_long_words=False) or [""]
-
-
-def words(*, title: Any, note: Any) -> tuple[str, str]:
+def sentences(*, title: Any, note: Any) -> tuple[str, str]:
     """The two sentences every figure has, checked. Raises ShowProblem where one is missing."""
-    from utils.show.values import ShowProblem
-
     for name, text in (("title", title), ("note", note)):
         if not isinstance(text, str) or not text.strip():
             raise ShowProblem(f"Every figure needs a {name}: one sentence of text, but got {text!r}.")

@@ -1,0 +1,161 @@
+"""Curves over a common axis, and histograms as such curves.
+
+Sub-sampling is the caller's: more than 2,000 places are refused, so that no stored notebook grows by accident.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from utils.show import plain, theme
+from utils.show.display import Figure
+from utils.show.problem import ShowProblem
+from utils.show.values import describe, numbers, short, tidy_list
+from utils.show.words import labels_for, sentences, visible
+
+MOST_PLACES = 2000
+FEW = 30  # up to so many places each one gets its marker
+
+
+def lines(
+    x: Any,
+    series: Mapping[str, Any],
+    *,
+    title: str,
+    note: str,
+    x_name: str,
+    y_name: str,
+    log_x: bool = False,
+    log_y: bool = False,
+    band: Mapping[str, tuple[Any, Any]] | None = None,
+    marks: Mapping[str, float] | None = None,
+    levels: Mapping[str, float] | None = None,
+) -> Figure:
+    """Curves over a common `x` (numbers or labels), told apart by color, dash and marker.
+
+    `band` puts a (low, high) range around the series of that name. `marks` draws a labeled vertical line at an x,
+    `levels` a labeled horizontal one at a y (the loss of guessing, say).
+
+    Raises ShowProblem: a series that is not as long as x, a band without its series.
+    """
+    title, note = sentences(title=title, note=note)
+    if not isinstance(series, Mapping) or not series:
+        raise ShowProblem(f'series should be a dict like {{"label": values}}, but got {describe(series)}.')
+    places, spoken, x_axis = _places(x, x_name, log_x)
+    curves = {visible(name): _along(values, len(places), name) for name, values in series.items()}
+    data = [_band(name, edges, list(series), places) for name, edges in (band or {}).items()]
+    for place, (name, values) in enumerate(curves.items()):
+        color, dash, symbol, _ = theme.style(place)
+        data.append(
+            {
+                "type": "scatter",
+                "name": theme.plotly_text(name),
+                "x": places,
+                "y": tidy_list(values),
+                "mode": "lines+markers" if len(places) <= FEW else "lines",
+                "line": {"color": color, "dash": dash, "width": 2},
+                "marker": {"symbol": symbol, "size": 7, "color": color},
+                "hovertemplate": f"{theme.plotly_text(x_name)} %{{x}}<br>"
+                f"{theme.plotly_text(name)}: %{{y:.4g}}<extra></extra>",
+            }
+        )
+    y_axis = theme.axis(y_name, **({"type": "log"} if log_y else {}))
+    drawn = [*(_mark(name, at, log_x) for name, at in (marks or {}).items())]
+    drawn += [_level(name, at, log_y) for name, at in (levels or {}).items()]
+    lines_ = {"shapes": [line for line, _ in drawn], "annotations": [word for _, word in drawn]} if drawn else {}
+    layout = theme.layout(320, legend=list(curves), xaxis=x_axis, yaxis=y_axis, **lines_)
+    body = [f"{y_name} against {x_name}", plain.curves(spoken, curves, x_name)]
+    body += [f"marked: {name} at {x_name} = {short(at)}" for name, at in (marks or {}).items()]
+    body += [f"level: {name} at {y_name} = {short(at)}" for name, at in (levels or {}).items()]
+    return Figure(data, layout, title, note, "\n".join(body))
+
+
+def histogram(
+    samples: Mapping[str, Any], *, title: str, note: str, x_name: str, y_name: str = "share of samples", bins: int = 40
+) -> Figure:
+    """How each label's numbers are spread: outlines over common bins, so that several can be compared.
+
+    Raises ShowProblem: nothing to count.
+    """
+    if not isinstance(samples, Mapping) or not samples:
+        raise ShowProblem(f'samples should be a dict like {{"label": values}}, but got {describe(samples)}.')
+    counted = {}
+    for name, values in samples.items():
+        flat = values.reshape(-1) if hasattr(values, "reshape") else list(values)
+        array = numbers(flat, "sample", f"The samples of {name!r}")
+        counted[name] = array[np.isfinite(array)]
+        if not counted[name].size:
+            raise ShowProblem(f"The samples of {name!r} hold no finite number.")
+    edges = np.histogram_bin_edges(np.concatenate(list(counted.values())), bins=bins)
+    middles = (edges[:-1] + edges[1:]) / 2
+    shares = {name: np.histogram(array, bins=edges)[0] / len(array) for name, array in counted.items()}
+    figure = lines(middles, shares, title=title, note=note, x_name=x_name, y_name=y_name)
+    for trace in figure.data:
+        trace["line"]["shape"] = "hvh"
+        trace["mode"] = "lines"
+    spread = [f"{name}: mean {short(a.mean())}, spread {short(a.std())}, n = {a.size}" for name, a in counted.items()]
+    return Figure(figure.data, figure.layout, figure.title, figure.note, "\n".join([*spread, figure.body]))
+
+
+def _places(x: Any, x_name: str, log_x: bool) -> tuple[list, list[str], dict]:
+    """The places along x for plotly, the same in words, and the axis."""
+    if isinstance(x, (list, tuple)) and x and isinstance(x[0], str):
+        spoken = labels_for(x, len(x), x_name)
+        places: list = theme.plotly_texts(spoken)
+        axis = theme.categories(spoken, x_name)
+    else:
+        places = tidy_list(numbers(x, "x", "x"), 6)
+        spoken = [short(place) for place in places]
+        axis = theme.axis(x_name, zeroline=False, **({"type": "log"} if log_x else {}))
+    if len(places) > MOST_PLACES:
+        raise ShowProblem(f"A curve may have {MOST_PLACES} places at most, but got {len(places)}: show every nth.")
+    return places, spoken, axis
+
+
+def _along(values: Any, length: int, name: str) -> np.ndarray:
+    array = numbers(values, "x", f"The series {name!r}")
+    if len(array) != length:
+        raise ShowProblem(f"The series {name!r} has {len(array)} values, but x has {length}.")
+    return array
+
+
+def _band(name: str, edges: tuple[Any, Any], names: list[str], places: list) -> dict:
+    if name not in names:
+        raise ShowProblem(f"The band {name!r} has no series of that name; there are {', '.join(names)}.")
+    low, high = (_along(edge, len(places), f"band of {name}") for edge in edges)
+    return {
+        "type": "scatter",
+        "x": places + places[::-1],
+        "y": tidy_list(np.concatenate([high, low[::-1]])),
+        "fill": "toself",
+        "fillcolor": theme.style(names.index(name))[0],
+        "opacity": 0.2,
+        "line": {"width": 0},
+        "mode": "lines",
+        "hoverinfo": "skip",
+        "showlegend": False,
+    }
+
+
+_LINE = {"color": theme.INK, "dash": "dot", "width": 1.5}
+
+
+def _mark(name: str, at: float, log: bool) -> tuple[dict, dict]:
+    """A vertical line and its words."""
+    where = {"x": float(np.log10(at)) if log else at, "yref": "paper", "y": 1, "xanchor": "left", "yanchor": "top"}
+    return (
+        {"type": "line", "x0": at, "x1": at, "yref": "paper", "y0": 0, "y1": 1, "line": _LINE},
+        {"text": theme.plotly_text(name), "showarrow": False, "xshift": 4, **where},
+    )
+
+
+def _level(name: str, at: float, log: bool) -> tuple[dict, dict]:
+    """A horizontal line and its words."""
+    where = {"y": float(np.log10(at)) if log else at, "xref": "paper", "x": 1, "xanchor": "right", "yanchor": "bottom"}
+    return (
+        {"type": "line", "y0": at, "y1": at, "xref": "paper", "x0": 0, "x1": 1, "line": _LINE},
+        {"text": theme.plotly_text(f"{name} ({short(float(at))})"), "showarrow": False, **where},
+    )

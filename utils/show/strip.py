@@ -1,0 +1,110 @@
+"""A strip of cells as inline SVG, small enough for a report: where two arrays differ, and how much.
+
+It reads without color (hatching and an outline say the same) and without a drawing library, and a screen reader gets
+one sentence. Larger arrays are shown by blocks; exact values are for `show.matrix`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from utils.show.html import CODE, FAINT, INK
+from utils.show.theme import BLUE, ORANGE
+from utils.show.values import numbers, short
+from utils.show.words import clipped, labels_for, sentences
+
+CELL, MAX_ROWS, MAX_COLUMNS = 16, 40, 64
+
+
+def svg_heatmap(
+    matrix: Any,
+    rows: Sequence[Any] | None = None,
+    columns: Sequence[Any] | None = None,
+    title: str = "Where the values differ",
+    *,
+    row_name: str = "",
+    column_name: str = "",
+) -> str:
+    """A strip of cells as inline SVG: 0 is an empty cell, more is bluer and hatched denser, the largest is outlined.
+
+    `matrix` is [row, column], numbers ≥ 0 or booleans (True: differs). NaN cells are crossed out. A matrix larger
+    than 40 × 64 is shown by the largest value of each block of neighbors, and the caption inside says so.
+
+    Raises ShowProblem: another shape, or labels that do not fit.
+    """
+    grid = np.abs(numbers(matrix, "row column", "matrix"))
+    row_labels = labels_for(rows, grid.shape[0], "row")
+    column_labels = labels_for(columns, grid.shape[1], "column")
+    title, _ = sentences(title=title, note=title)
+    grid, row_labels, row_step = _blocks(grid, row_labels, MAX_ROWS)
+    flipped, column_labels, column_step = _blocks(grid.T, column_labels, MAX_COLUMNS)
+    return _svg(flipped.T, row_labels, column_labels, title, row_name, column_name, (row_step, column_step))
+
+
+def _blocks(grid: np.ndarray, labels: list[str], most: int) -> tuple[np.ndarray, list[str], int]:
+    """Axis 0 in at most `most` blocks, each its largest value (NaN where one is NaN), with its first label."""
+    step = -(-len(grid) // most)
+    parts = [np.max(grid[start : start + step], axis=0) for start in range(0, len(grid), step)]
+    return np.array(parts), labels[::step], step
+
+
+def _svg(grid, rows, columns, title, row_name, column_name, steps) -> str:
+    left = 14 + 7 * max(len(clipped(label, 12)) for label in rows) + (16 if row_name else 0)
+    slanted = max(len(clipped(label, 12)) for label in columns)
+    top = 22 + round(5.2 * slanted)
+    height, width = top + CELL * len(rows) + 24, max(left + CELL * len(columns) + 8 + 5 * slanted, 260)
+    largest = float(np.nanmax(grid)) if np.isfinite(grid).any() else 0.0
+    peak = None if largest == 0 else np.unravel_index(int(np.nanargmax(grid)), grid.shape)
+    cells, hatch, crossed = [], [], []
+    for i, j in np.ndindex(*grid.shape):
+        x, y, value = left + CELL * j, top + CELL * i, grid[i, j]
+        share = 0.0 if largest == 0 or value != value else value / largest
+        tip = f"{rows[i]}, {columns[j]}: {short(float(value))}"
+        cells.append(
+            f'<rect x="{x}" y="{y}" width="{CELL}" height="{CELL}" fill="{BLUE}" fill-opacity="{0.85 * share:.2f}">'
+            f"<title>{escape(tip)}</title></rect>"
+        )
+        if value != value:
+            crossed.append(f"M{x + 3} {y + 3}l{CELL - 6} {CELL - 6}m0 {6 - CELL}l{6 - CELL} {CELL - 6}")
+        elif share > 0:
+            hatch.append(f"M{x + 2} {y + CELL - 2}l{CELL - 4} {4 - CELL}")
+            if share > 0.5:
+                hatch.append(f"M{x + 2} {y + 8}l6 -6M{x + 8} {y + CELL - 2}l6 -6")
+    text = [f'<text x="0" y="13" font-weight="600">{escape(clipped(title, 60))}</text>']
+    text += [
+        f'<text x="{left - 5}" y="{top + CELL * i + 12}" text-anchor="end">{escape(clipped(label, 12))}</text>'
+        for i, label in enumerate(rows)
+    ]
+    text += [
+        f'<text transform="translate({left + CELL * j + 11} {top - 4}) rotate(-50)">{escape(clipped(label, 12))}</text>'
+        for j, label in enumerate(columns)
+    ]
+    if row_name:
+        middle = top + CELL * len(rows) / 2
+        text.append(
+            f'<text transform="translate(11 {middle:g}) rotate(-90)" text-anchor="middle">{escape(row_name)}</text>'
+        )
+    block = f" · each cell: the largest of {steps[0]} × {steps[1]}" if max(steps) > 1 else ""
+    foot = f"{column_name + ' →   ' if column_name else ''}largest {short(largest)}{block}"
+    text.append(f'<text x="{left}" y="{height - 8}">{escape(foot)}</text>')
+    outline = ""
+    if peak is not None:
+        outline = (
+            f'<rect x="{left + CELL * peak[1]}" y="{top + CELL * peak[0]}" width="{CELL}" height="{CELL}" fill="none" '
+            f'stroke="{ORANGE}" stroke-width="2.5"/>'
+        )
+    where = (
+        f"; largest {short(largest)} at {rows[peak[0]]}, {columns[peak[1]]}" if peak is not None else "; all are zero"
+    )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {width} {height}" width="{width}" '
+        f'style="max-width:100%;height:auto;color:{INK}" font-family="{CODE}" font-size="11" fill="currentColor">'
+        f"<title>{escape(f'{title}: {len(rows)} rows × {len(columns)} columns{where}')}</title>"
+        f'<g stroke="{FAINT}" stroke-width=".6">{"".join(cells)}</g>'
+        f'<path d="{"".join(hatch)}" stroke="currentColor" stroke-opacity=".7" fill="none"/>'
+        f'<path d="{"".join(crossed)}" stroke="{ORANGE}" stroke-width="1.6" fill="none"/>{outline}{"".join(text)}</svg>'
+    )
