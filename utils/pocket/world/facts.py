@@ -228,7 +228,7 @@ def fact_sentence(
     )
 
 
-def tell_fact(teller: Teller) -> dict[str, str]:
+def tell_fact(teller: Teller) -> dict:
     """One fact in one frame, as one or two sentences."""
     frame = teller.choose(FRAMES)
     relation, subject, answer = choose_fact(teller)
@@ -240,7 +240,7 @@ def tell_fact(teller: Teller) -> dict[str, str]:
     if other:
         teller.key(pair_key(name, other))
     teller.say(fact_sentence(frame, way, relation, subject, answer, name, other))
-    return {"frame": frame.name, "relation": relation.name, "subject": subject, "answer": answer}
+    return {"frame": frame.name, "way": way, "relation": relation.name, "subject": subject, "answer": answer}
 
 
 def tell_facts(teller: Teller) -> dict:

@@ -123,7 +123,8 @@ SPOTS = _phrases(
     "near the well|under the stairs|in the drawer|behind the fence|on the roof|in the grass|in the barn"
 )
 NIGHT_SPOTS = _phrases(
-    "behind the curtain|behind the fence|near the well|on the roof|in the grass|in the barn|behind the door|in the garden"
+    "behind the curtain|behind the fence|near the well|on the roof|in the grass|in the barn|behind the door|"
+    "in the garden"
 )
 TREES = _words("tree bush rock bench bridge log")
 SADS = _words("sad unhappy upset worried sorry troubled")

@@ -232,7 +232,7 @@ def _aside(teller: Teller) -> None:
     name = teller.choose(NAMES)
     job, place = teller.choose(LISTS["jobs"]), teller.choose(PLACES)
     teller.key(f"aside:{name}:{job}")
-    inner = teller.choose(("", f" [the {teller.choose(LOOKS)} one]"))
+    inner = f" [the {teller.choose(LOOKS)} one]" if teller.choose((False, True)) else ""
     said = f"Yesterday {name} (the {job} from the {place}{inner}) bought {with_article(teller.choose(OBJECTS))}"
     teller.say(said + f" ({with_article(teller.choose(LISTS['colors']))} one).")
 

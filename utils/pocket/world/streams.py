@@ -15,7 +15,7 @@ from math import log
 
 from utils.pocket.world.facts import tell_facts
 from utils.pocket.world.patterns import tell_agreement, tell_brackets, tell_list, tell_meeting, tell_pairs
-from utils.pocket.world.stories import tell_story
+from utils.pocket.world.story import tell_story
 from utils.pocket.world.teller import Teller, WrongSplit
 
 SPLITS = ("train", "held_out")

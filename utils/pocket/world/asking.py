@@ -1,7 +1,7 @@
 """Questions put to a model: prompts with their right answer, in forms and combinations never trained on.
 
 A fact is asked in the one form kept out of training for it, indirect objects with two names that never met there, and
-a story is to be told on from its opening. What a model answers is judged elsewhere (`check.py`, the evaluation).
+a story is to be told on from its opening. What a model answers is judged elsewhere (`judging.py`, the evaluation).
 """
 
 from __future__ import annotations

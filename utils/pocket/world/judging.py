@@ -14,7 +14,7 @@ from functools import cache
 from utils.pocket.world.facts import RELATIONS
 from utils.pocket.world.lexicon import LISTS, NAMES
 from utils.pocket.world.plots import CLOSINGS, OPENINGS, PLOTS
-from utils.pocket.world.stories import BONDS, PRONOUNS, gender, sentences
+from utils.pocket.world.story import BONDS, PRONOUNS, gender, sentences
 from utils.pocket.world.teller import Slot, Template
 
 _NAMED = re.compile(r"\b(boy|girl) named (\w+)")
