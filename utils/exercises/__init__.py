@@ -1,4 +1,4 @@
-"""The registry of the book's exercises: filled once, in order, from the modules ch00 … ch11, and checked for doubles."""
+"""The registry of the book's exercises: filled once from the modules ch00 … ch11 and checked for doubles."""
 
 import importlib
 import pkgutil
@@ -51,7 +51,9 @@ def exercise(id_or_name: str):
         return found[0]
     if found:
         ids = " and ".join(e.id for e in found)
-        raise UnknownExercise(f'Exercises {ids} are both called {id_or_name}: say which, as in grade({id_or_name}, "{found[0].id}").')
+        raise UnknownExercise(
+            f'Exercises {ids} are both called {id_or_name}: say which, as in grade({id_or_name}, "{found[0].id}").'
+        )
     import difflib
 
     near = difflib.get_close_matches(str(id_or_name), [e.name for e in all_exercises()] + list(_by_id), n=3, cutoff=0.5)

@@ -34,7 +34,11 @@ def project_heads(
 def _projection_from(letter):
     def from_hooks(cache, layer):
         attn = f"blocks.{layer}.attn"
-        args = (cache[f"blocks.{layer}.ln1.hook_out"], cache.weight(f"{attn}.W_{letter}"), cache.weight(f"{attn}.b_{letter}"))
+        args = (
+            cache[f"blocks.{layer}.ln1.hook_out"],
+            cache.weight(f"{attn}.W_{letter}"),
+            cache.weight(f"{attn}.b_{letter}"),
+        )
         return args, cache[f"{attn}.hook_{letter.lower()}"]
 
     return from_hooks
@@ -46,12 +50,19 @@ for _letter in "QKV":
 
 @projection.fresh
 def _(draw):
-    return draw.normal("batch pos d_model"), draw.weight("n_heads d_model d_head", "d_model"), draw.normal("n_heads d_head")
+    return (
+        draw.normal("batch pos d_model"),
+        draw.weight("n_heads d_model d_head", "d_model"),
+        draw.normal("n_heads d_head"),
+    )
 
 
 projection.hints(
     "Each head has its own matrix. Which axis does x share with a head's matrix, and what happens to it?",
-    "In einsum, an axis that is left out on the right is summed: leave out d_model, keep batch, pos, n_heads and d_head.",
+    (
+        "In einsum, an axis that is left out on the right is summed: leave out d_model, keep batch, pos, n_heads and "
+        "d_head."
+    ),
     "b has the shape [n_heads, d_head], the last two axes of the result, so that + b lines up by itself.",
     '`einsum(x, W, "batch pos d_model, n_heads d_model d_head -> …") + …`',
 )
@@ -62,20 +73,34 @@ def _(x, W, b):
     return project_heads(x, W, torch.zeros_like(b))
 
 
-@projection.wrong("bias_per_d_model", "The bias is added to x, over d_model, before the projection; it belongs after it, one vector of d_head for each head.")
+@projection.wrong(
+    "bias_per_d_model",
+    (
+        "The bias is added to x, over d_model, before the projection; it belongs after it, one vector of d_head for "
+        "each head."
+    ),
+)
 def _(x, W, b):
     flat = b.reshape(-1)
     shift = flat.repeat(x.shape[-1] // len(flat) + 1)[: x.shape[-1]]
     return project_heads(x + shift, W, torch.zeros_like(b))
 
 
-@projection.wrong("strided_heads", "The heads are cut out in strides: a flat row of d_model numbers holds head 0's d_head numbers first, then head 1's.")
+@projection.wrong(
+    "strided_heads",
+    (
+        "The heads are cut out in strides: a flat row of d_model numbers holds head 0's d_head numbers first, then "
+        "head 1's."
+    ),
+)
 def _(x, W, b):
     flat = rearrange(project_heads(x, W, b), "batch pos n_heads d_head -> batch pos (n_heads d_head)")
     return rearrange(flat, "batch pos (d_head n_heads) -> batch pos n_heads d_head", n_heads=W.shape[0])
 
 
-@projection.wrong("heads_before_pos", "The head axis stands before pos: the order wanted is batch, pos, n_heads, d_head.")
+@projection.wrong(
+    "heads_before_pos", "The head axis stands before pos: the order wanted is batch, pos, n_heads, d_head."
+)
 def _(x, W, b):
     return project_heads(x, W, b).transpose(1, 2)
 
@@ -113,7 +138,9 @@ def attention_scores(
     k: Float[Tensor, "batch key_pos n_heads d_head"],
 ) -> Float[Tensor, "batch n_heads query_pos key_pos"]:
     """Scaled dot product of every query with every key, head by head (Vaswani et al. 2017, eq. 1)."""
-    dots = einsum(q, k, "batch query_pos n_heads d_head, batch key_pos n_heads d_head -> batch n_heads query_pos key_pos")
+    dots = einsum(
+        q, k, "batch query_pos n_heads d_head, batch key_pos n_heads d_head -> batch n_heads query_pos key_pos"
+    )
     return dots / sqrt(q.shape[-1])
 
 
@@ -139,17 +166,29 @@ scores.hints(
 )
 
 
-@scores.wrong("no_scale", "Nothing divides by √d_head. The scores are √d_head times too large, and the softmax will pick one key and ignore the rest.")
+@scores.wrong(
+    "no_scale",
+    (
+        "Nothing divides by √d_head. The scores are √d_head times too large, and the softmax will pick one key and "
+        "ignore the rest."
+    ),
+)
 def _(q, k):
     return attention_scores(q, k) * sqrt(q.shape[-1])
 
 
-@scores.wrong("scaled_by_d_head", "You divide by d_head. The spread of a dot product of d_head numbers is √d_head, so that is what keeps it at 1.")
+@scores.wrong(
+    "scaled_by_d_head",
+    "You divide by d_head. The spread of a dot product of d_head numbers is √d_head, so that is what keeps it at 1.",
+)
 def _(q, k):
     return attention_scores(q, k) / sqrt(q.shape[-1])
 
 
-@scores.wrong("scaled_by_d_model", "You divide by √d_model. A head's dot product runs over its own d_head numbers, so √d_head keeps its spread at 1.")
+@scores.wrong(
+    "scaled_by_d_model",
+    "You divide by √d_model. A head's dot product runs over its own d_head numbers, so √d_head keeps its spread at 1.",
+)
 def _(q, k):
     return attention_scores(q, k) / sqrt(q.shape[-2])
 
@@ -159,13 +198,22 @@ def _(q, k):
     return attention_scores(k, q)
 
 
-@scores.wrong("heads_mixed", "The heads are mixed: every head gets the sum of all heads' dot products. Each head compares its own queries with its own keys.")
+@scores.wrong(
+    "heads_mixed",
+    (
+        "The heads are mixed: every head gets the sum of all heads' dot products. Each head compares its own queries "
+        "with its own keys."
+    ),
+)
 def _(q, k):
     mixed = einsum(q, k, "batch query_pos n_heads d_head, batch key_pos n_heads d_head -> batch query_pos key_pos")
     return mixed[:, None].expand(-1, q.shape[2], -1, -1) / sqrt(q.shape[-1])
 
 
-@scores.wrong("keys_of_the_whole_batch", "Each query meets the keys of every text in the batch: the key's batch axis was summed away.")
+@scores.wrong(
+    "keys_of_the_whole_batch",
+    "Each query meets the keys of every text in the batch: the key's batch axis was summed away.",
+)
 def _(q, k):
     return attention_scores(q, k.sum(0, keepdim=True).expand_as(k))
 
@@ -253,14 +301,24 @@ def _(answer, draw):
     pattern = answer(scores).softmax(-1)
     future = torch.ones(5, 8, dtype=torch.bool).triu(4)
     weight = float(pattern[..., future.to(pattern.device)].max())
-    return None if weight == 0 else f"Keys that come after the query still get weight, up to {weight:.2g}, when all scores are low."
+    return (
+        None
+        if weight == 0
+        else f"Keys that come after the query still get weight, up to {weight:.2g}, when all scores are low."
+    )
 
 
 mask.hints(
-    "Draw the 5×5 grid of queries (rows) and keys (columns). Which cells may a query see? What must a cell hold so that softmax gives it weight 0?",
-    "torch.arange gives positions; compare a column of query positions with a row of key positions to get the grid of True and False.",
+    (
+        "Draw the 5×5 grid of queries (rows) and keys (columns). Which cells may a query see? What must a cell hold "
+        "so that softmax gives it weight 0?"
+    ),
+    (
+        "torch.arange gives positions; compare a column of query positions with a row of key positions to get the "
+        "grid of True and False."
+    ),
     "With fewer queries than keys, the queries are the last ones: query i stands at position key_pos − query_pos + i.",
-    '`scores.masked_fill(key > query, …)`, or torch.triu with diagonal = 1 + key_pos − query_pos.',
+    "`scores.masked_fill(key > query, …)`, or torch.triu with diagonal = 1 + key_pos − query_pos.",
 )
 
 
@@ -268,7 +326,13 @@ def _tril(scores, diagonal):
     return torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).tril(diagonal)
 
 
-@mask.wrong("diagonal_masked", "The diagonal is masked: a position must see itself. Here the first query sees nothing, and softmax over nothing but −∞ is NaN.")
+@mask.wrong(
+    "diagonal_masked",
+    (
+        "The diagonal is masked: a position must see itself. Here the first query sees nothing, and softmax over "
+        "nothing but −∞ is NaN."
+    ),
+)
 def _(scores):
     offset = scores.shape[-1] - scores.shape[-2]
     return scores.masked_fill(~_tril(scores, offset - 1), float("-inf"))
@@ -279,26 +343,40 @@ def _(scores):
     return scores * _tril(scores, scores.shape[-1] - scores.shape[-2])
 
 
-@mask.wrong("transposed", "The mask is transposed: it hides the past and shows the future. Rows are queries, columns are keys.")
+@mask.wrong(
+    "transposed", "The mask is transposed: it hides the past and shows the future. Rows are queries, columns are keys."
+)
 def _(scores):
     offset = scores.shape[-1] - scores.shape[-2]
     seen = torch.ones(scores.shape[-2:], dtype=torch.bool, device=scores.device).triu(offset)
     return scores.masked_fill(~seen, float("-inf"))
 
 
-@mask.wrong("fixed_size", "The mask has a fixed size: it must be built from the shape of scores, so that a text of any length works.")
+@mask.wrong(
+    "fixed_size",
+    "The mask has a fixed size: it must be built from the shape of scores, so that a text of any length works.",
+)
 def _(scores):
     mask = torch.ones(24, 24, dtype=torch.bool, device=scores.device).triu(1)
     query_pos, key_pos = scores.shape[-2:]
     return scores.masked_fill(mask[24 - query_pos - (24 - key_pos) : 24 - (24 - key_pos), :key_pos], float("-inf"))
 
 
-@mask.wrong("key_length_alone", "With fewer queries than keys the queries are the last ones: query 0 stands at position key_pos − query_pos, not at 0.")
+@mask.wrong(
+    "key_length_alone",
+    (
+        "With fewer queries than keys the queries are the last ones: query 0 stands at position key_pos − query_pos, "
+        "not at 0."
+    ),
+)
 def _(scores):
     return scores.masked_fill(~_tril(scores, 0), float("-inf"))
 
 
-@mask.wrong("zero_times_infinity", "Multiplying by −∞ makes NaN of every 0: 0·∞ is not a number. masked_fill or torch.where puts −∞ where it belongs.")
+@mask.wrong(
+    "zero_times_infinity",
+    "Multiplying by −∞ makes NaN of every 0: 0·∞ is not a number. masked_fill or torch.where puts −∞ where it belongs.",
+)
 def _(scores):
     hidden = ~_tril(scores, scores.shape[-1] - scores.shape[-2])
     return scores + hidden * float("-inf")
@@ -336,7 +414,9 @@ def with_loops(scores):
 @mask.right
 def added_bias(scores):
     query_pos, key_pos = scores.shape[-2:]
-    bias = torch.full((query_pos, key_pos), -torch.inf, dtype=scores.dtype, device=scores.device).triu(1 + key_pos - query_pos)
+    bias = torch.full((query_pos, key_pos), -torch.inf, dtype=scores.dtype, device=scores.device).triu(
+        1 + key_pos - query_pos
+    )
     return scores + bias
 
 
@@ -378,7 +458,14 @@ def _(draw):
 @pattern_of.prop("rows_sum_to_1")
 def _(answer, draw):
     total = answer(draw.normal("2 3 5 5", scale=3.0)).sum(-1)
-    return None if bool(((total - 1).abs() < 1e-5).all()) else f"Each query's weights must sum to 1; a row here sums to {float(total.flatten()[(total - 1).abs().argmax()]):.4g}."
+    return (
+        None
+        if bool(((total - 1).abs() < 1e-5).all())
+        else (
+            "Each query's weights must sum to 1; a row here sums to "
+            f"{float(total.flatten()[(total - 1).abs().argmax()]):.4g}."
+        )
+    )
 
 
 pattern_of.hints(
@@ -389,22 +476,36 @@ pattern_of.hints(
 )
 
 
-@pattern_of.wrong("over_query_pos", "The softmax runs over query_pos: it must run over key_pos, so that each query's weights sum to 1.")
+@pattern_of.wrong(
+    "over_query_pos",
+    "The softmax runs over query_pos: it must run over key_pos, so that each query's weights sum to 1.",
+)
 def _(scores):
     return causal_mask(scores).softmax(dim=-2)
 
 
-@pattern_of.wrong("over_heads", "The softmax runs over the heads: heads act apart, and each query's weights over key_pos sum to 1 in every head.")
+@pattern_of.wrong(
+    "over_heads",
+    "The softmax runs over the heads: heads act apart, and each query's weights over key_pos sum to 1 in every head.",
+)
 def _(scores):
     return causal_mask(scores).softmax(dim=1)
 
 
-@pattern_of.wrong("over_all", "The softmax runs over queries and keys together, so that the whole grid sums to 1: each row must.")
+@pattern_of.wrong(
+    "over_all", "The softmax runs over queries and keys together, so that the whole grid sums to 1: each row must."
+)
 def _(scores):
     return causal_mask(scores).flatten(-2).softmax(-1).unflatten(-1, tuple(scores.shape[-2:]))
 
 
-@pattern_of.wrong("mask_after_softmax", "The mask comes after the softmax: the hidden keys have taken their share already, and the rows sum to less than 1.")
+@pattern_of.wrong(
+    "mask_after_softmax",
+    (
+        "The mask comes after the softmax: the hidden keys have taken their share already, and the rows sum to less "
+        "than 1."
+    ),
+)
 def _(scores):
     return scores.softmax(-1) * _tril(scores, scores.shape[-1] - scores.shape[-2])
 
@@ -450,7 +551,9 @@ def mix_values(
     v: Float[Tensor, "batch key_pos n_heads d_head"],
 ) -> Float[Tensor, "batch query_pos n_heads d_head"]:
     """For each query, the average of the values, weighted by the pattern."""
-    return einsum(pattern, v, "batch n_heads query_pos key_pos, batch key_pos n_heads d_head -> batch query_pos n_heads d_head")
+    return einsum(
+        pattern, v, "batch n_heads query_pos key_pos, batch key_pos n_heads d_head -> batch query_pos n_heads d_head"
+    )
 
 
 @mixing.on_reference
@@ -465,29 +568,45 @@ def _(draw):
 
 
 mixing.hints(
-    "For one query in one head: a row of weights over key_pos, and a vector for each key. What is their weighted average?",
+    (
+        "For one query in one head: a row of weights over key_pos, and a vector for each key. What is their weighted "
+        "average?"
+    ),
     "key_pos is in both and must disappear; query_pos comes from the pattern, d_head from the values.",
     "In einsum, leave key_pos out on the right.",
     '`einsum(pattern, v, "batch n_heads query_pos key_pos, … -> batch query_pos n_heads d_head")`',
 )
 
 
-@mixing.wrong("values_of_the_query", "Each position gets its own value, scaled by its weights' sum: the values must come from the keys, one for each weight.")
+@mixing.wrong(
+    "values_of_the_query",
+    (
+        "Each position gets its own value, scaled by its weights' sum: the values must come from the keys, one for "
+        "each weight."
+    ),
+)
 def _(pattern, v):
     return einsum(pattern, v, "b h q k, b q h d -> b q h d")
 
 
-@mixing.wrong("pattern_transposed", "The pattern is transposed: row i holds query i's weights over the keys, so the sum runs along the row.")
+@mixing.wrong(
+    "pattern_transposed",
+    "The pattern is transposed: row i holds query i's weights over the keys, so the sum runs along the row.",
+)
 def _(pattern, v):
     return einsum(pattern, v, "b h k q, b k h d -> b q h d")
 
 
-@mixing.wrong("heads_averaged", "The heads' patterns are averaged before use: each head moves its own values by its own pattern.")
+@mixing.wrong(
+    "heads_averaged", "The heads' patterns are averaged before use: each head moves its own values by its own pattern."
+)
 def _(pattern, v):
     return mix_values(pattern.mean(1, keepdim=True).expand_as(pattern), v)
 
 
-@mixing.wrong("values_of_the_whole_batch", "The values of all texts in the batch are summed: each text must use its own.")
+@mixing.wrong(
+    "values_of_the_whole_batch", "The values of all texts in the batch are summed: each text must use its own."
+)
 def _(pattern, v):
     return mix_values(pattern, v.sum(0, keepdim=True).expand_as(v))
 
@@ -536,7 +655,11 @@ def _(cache, layer):
 
 @output.fresh
 def _(draw):
-    return draw.normal("batch pos n_heads d_head"), draw.weight("n_heads d_head d_model", "n_heads d_head"), draw.normal("d_model")
+    return (
+        draw.normal("batch pos n_heads d_head"),
+        draw.weight("n_heads d_head d_model", "n_heads d_head"),
+        draw.normal("d_model"),
+    )
 
 
 output.hints(
@@ -547,7 +670,10 @@ output.hints(
 )
 
 
-@output.wrong("bias_once_per_head", "b_O is added once for each head: it belongs to the layer, and is added once, after the sum over heads.")
+@output.wrong(
+    "bias_once_per_head",
+    "b_O is added once for each head: it belongs to the layer, and is added once, after the sum over heads.",
+)
 def _(z, W_O, b_O):
     return attention_out(z, W_O, b_O * W_O.shape[0])
 
@@ -557,7 +683,10 @@ def _(z, W_O, b_O):
     return attention_out(z, W_O, torch.zeros_like(b_O)) / W_O.shape[0] + b_O
 
 
-@output.wrong("heads_merged_in_wrong_order", "z is merged with d_head before n_heads: W_O's rows run through head 0's d_head numbers first, then head 1's.")
+@output.wrong(
+    "heads_merged_in_wrong_order",
+    "z is merged with d_head before n_heads: W_O's rows run through head 0's d_head numbers first, then head 1's.",
+)
 def _(z, W_O, b_O):
     flat = rearrange(z, "batch pos n_heads d_head -> batch pos (d_head n_heads)")
     return flat @ rearrange(W_O, "n_heads d_head d_model -> (n_heads d_head) d_model") + b_O
@@ -636,7 +765,11 @@ def _(answer, draw):
     changed[:, 5:] = draw.normal("2 4 7")
     before, after = answer(x.clone(), *weights)[:, :5], answer(changed, *weights)[:, :5]
     gap = float((before - after).abs().max())
-    return None if gap <= 1e-5 else f"Changing the tokens from position 5 on changes the output before it, by up to {gap:.2g}."
+    return (
+        None
+        if gap <= 1e-5
+        else f"Changing the tokens from position 5 on changes the output before it, by up to {gap:.2g}."
+    )
 
 
 @whole.prop("gradients_flow")
@@ -644,7 +777,10 @@ def _(answer, draw):
     args = [a.clone().requires_grad_() for a in _layer(draw, draw.normal("2 5 7"))]
     out = answer(*args)
     if not out.requires_grad:
-        return "No gradient flows through the answer, so that a model could not learn through it: is there a detach, .data, no_grad or a trip through numpy?"
+        return (
+            "No gradient flows through the answer, so that a model could not learn through it: is there a detach, "
+            ".data, no_grad or a trip through numpy?"
+        )
     grads = torch.autograd.grad(out.square().sum(), args, allow_unused=True)
     missing = [name for name, grad in zip(("x", *WEIGHTS), grads, strict=True) if grad is None]
     return f"No gradient reaches {', '.join(missing)}." if missing else None
@@ -658,13 +794,18 @@ whole.forbid(
 
 whole.hints(
     "You have every piece. Write down the shapes from x to the result, one line for each function that you wrote.",
-    "q, k and v come from project_heads with their own weights; the scores need q and k; the pattern needs the scores; the values come in last.",
+    (
+        "q, k and v come from project_heads with their own weights; the scores need q and k; the pattern needs the "
+        "scores; the values come in last."
+    ),
     "z has the shape [batch pos n_heads d_head]; attention_out takes it back to d_model.",
     "`attention_out(mix_values(attention_pattern(attention_scores(q, k)), v), …, …)`",
 )
 
 
-def _assembled(*, scale=attention_scores, pattern=attention_pattern, mix=mix_values, out=attention_out, project=project_heads):
+def _assembled(
+    *, scale=attention_scores, pattern=attention_pattern, mix=mix_values, out=attention_out, project=project_heads
+):
     """A layer with one of its pieces replaced."""
 
     def answer(x, W_Q, b_Q, W_K, b_K, W_V, b_V, W_O, b_O):
@@ -672,6 +813,10 @@ def _assembled(*, scale=attention_scores, pattern=attention_pattern, mix=mix_val
         return out(mix(pattern(scale(q, k)), v), W_O, b_O)
 
     return answer
+
+
+def _after_mask(wrong_mask):
+    return lambda scores: wrong_mask(scores).softmax(-1)
 
 
 def _piece(exercise, key):
@@ -684,17 +829,43 @@ def _message(exercise, key):
 
 for _exercise, _part, _keys in (
     (projection, "project", {"strided_heads": "strided_heads", "one_head_for_all": "one_head_for_all"}),
-    (scores, "scale", {k: k for k in ("no_scale", "scaled_by_d_head", "scaled_by_d_model", "heads_mixed", "keys_of_the_whole_batch")}),
-    (pattern_of, "pattern", {k: k for k in ("over_query_pos", "over_heads", "over_all", "mask_after_softmax", "not_masked")}),
-    (mixing, "mix", {"values_of_the_query": "values_of_the_query", "pattern_transposed": "pattern_transposed", "heads_averaged": "patterns_averaged", "values_of_the_whole_batch": "values_of_the_whole_batch"}),
-    (output, "out", {"bias_once_per_head": "output_bias_once_per_head", "heads_averaged": "heads_averaged", "heads_merged_in_wrong_order": "heads_merged_in_wrong_order", "bias_forgotten": "output_bias_forgotten"}),
+    (
+        scores,
+        "scale",
+        {k: k for k in ("no_scale", "scaled_by_d_head", "scaled_by_d_model", "heads_mixed", "keys_of_the_whole_batch")},
+    ),
+    (
+        pattern_of,
+        "pattern",
+        {k: k for k in ("over_query_pos", "over_heads", "over_all", "mask_after_softmax", "not_masked")},
+    ),
+    (
+        mixing,
+        "mix",
+        {
+            "values_of_the_query": "values_of_the_query",
+            "pattern_transposed": "pattern_transposed",
+            "heads_averaged": "patterns_averaged",
+            "values_of_the_whole_batch": "values_of_the_whole_batch",
+        },
+    ),
+    (
+        output,
+        "out",
+        {
+            "bias_once_per_head": "output_bias_once_per_head",
+            "heads_averaged": "heads_averaged",
+            "heads_merged_in_wrong_order": "heads_merged_in_wrong_order",
+            "bias_forgotten": "output_bias_forgotten",
+        },
+    ),
 ):
     for _key, _new in _keys.items():
         whole.wrong(_new, _message(_exercise, _key))(_assembled(**{_part: _piece(_exercise, _key)}))
 
 for _key in ("diagonal_masked", "zeros", "transposed", "first_row_only"):
     _name = {"zeros": "mask_of_zeros", "transposed": "mask_transposed"}.get(_key, _key)
-    whole.wrong(_name, _message(mask, _key))(_assembled(pattern=lambda s, _mask=_piece(mask, _key): _mask(s).softmax(-1)))
+    whole.wrong(_name, _message(mask, _key))(_assembled(pattern=_after_mask(_piece(mask, _key))))
 
 
 @whole.wrong("query_bias_forgotten", "The query bias b_Q is not added.")
@@ -712,7 +883,13 @@ def _(x, W_Q, b_Q, W_K, b_K, W_V, b_V, W_O, b_O):
     return attention(x, W_Q, torch.zeros_like(b_Q), W_K, torch.zeros_like(b_K), W_V, torch.zeros_like(b_V), W_O, b_O)
 
 
-@whole.wrong("queries_and_keys_swapped", "Queries and keys are swapped, or the scores are transposed: W_Q and b_Q make the queries, one for each row; W_K and b_K the keys, one for each column.")
+@whole.wrong(
+    "queries_and_keys_swapped",
+    (
+        "Queries and keys are swapped, or the scores are transposed: W_Q and b_Q make the queries, one for each row; "
+        "W_K and b_K the keys, one for each column."
+    ),
+)
 def _(x, W_Q, b_Q, W_K, b_K, *rest):
     return attention(x, W_K, b_K, W_Q, b_Q, *rest)
 
@@ -724,7 +901,9 @@ def _(x, W_Q, b_Q, W_K, b_K, W_V, b_V, W_O, b_O):
 
 @whole.right
 def with_matmuls(x, W_Q, b_Q, W_K, b_K, W_V, b_V, W_O, b_O):
-    q, k, v = ((x[:, None] @ W) + b[:, None] for W, b in ((W_Q, b_Q), (W_K, b_K), (W_V, b_V)))  # [batch n_heads pos d_head]
+    q, k, v = (
+        (x[:, None] @ W) + b[:, None] for W, b in ((W_Q, b_Q), (W_K, b_K), (W_V, b_V))
+    )  # [batch n_heads pos d_head]
     raw = q @ k.mT / q.shape[-1] ** 0.5
     seen = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool, device=x.device).tril()
     z = raw.masked_fill(~seen, -1e9 if x.dtype != torch.float16 else -6e4).softmax(-1) @ v
@@ -788,7 +967,11 @@ def _(draw):
 def _(answer, draw):
     z, W_O, b_O = draw.normal("2 4 3 5"), draw.normal("3 5 7"), draw.normal("7")
     gap = float((answer(z, W_O).sum(2) - (attention_out(z, W_O, b_O) - b_O)).abs().max())
-    return None if gap < 1e-4 else f"Summed over the heads, the results differ from the layer's output without b_O by {gap:.2g}."
+    return (
+        None
+        if gap < 1e-4
+        else f"Summed over the heads, the results differ from the layer's output without b_O by {gap:.2g}."
+    )
 
 
 results.hints(
@@ -862,13 +1045,19 @@ def _causal(draw, axes):
 
 previous.hints(
     "In the grid of queries and keys, where do the cells lie that look at the token before?",
-    "They lie on the diagonal one below the main one: query 1 with key 0, query 2 with key 1, and so on. Query 0 has no token before it.",
+    (
+        "They lie on the diagonal one below the main one: query 1 with key 0, query 2 with key 1, and so on. Query 0 "
+        "has no token before it."
+    ),
     "torch.diagonal(pattern, offset, dim1, dim2) cuts out a diagonal; a negative offset goes below the main one.",
     "`pattern.diagonal(…, dim1=-2, dim2=-1).mean(…)`: over the batch and over the queries.",
 )
 
 
-@previous.wrong("counts_the_diagonal", "That is the main diagonal: how much each token looks at itself. The token before lies one below it.")
+@previous.wrong(
+    "counts_the_diagonal",
+    "That is the main diagonal: how much each token looks at itself. The token before lies one below it.",
+)
 def _(pattern):
     return pattern.diagonal(0, dim1=-2, dim2=-1).mean((0, -1))
 
@@ -878,17 +1067,25 @@ def _(pattern):
     return pattern.diagonal(-2, dim1=-2, dim2=-1).mean((0, -1))
 
 
-@previous.wrong("looks_ahead", "The diagonal above the main one holds keys that come after the query: their weight is 0. Use offset −1.")
+@previous.wrong(
+    "looks_ahead",
+    "The diagonal above the main one holds keys that come after the query: their weight is 0. Use offset −1.",
+)
 def _(pattern):
     return pattern.diagonal(1, dim1=-2, dim2=-1).mean((0, -1))
 
 
-@previous.wrong("averages_over_all_cells", "The mean runs over all cells: only the cells of query i with key i − 1 count.")
+@previous.wrong(
+    "averages_over_all_cells", "The mean runs over all cells: only the cells of query i with key i − 1 count."
+)
 def _(pattern):
     return pattern.mean((0, -2, -1))
 
 
-@previous.wrong("divides_by_all_queries", "The sum is divided by the number of positions: the first query has no token before it, so there is one fewer.")
+@previous.wrong(
+    "divides_by_all_queries",
+    "The sum is divided by the number of positions: the first query has no token before it, so there is one fewer.",
+)
 def _(pattern):
     return pattern.diagonal(-1, dim1=-2, dim2=-1).sum(-1).mean(0) / pattern.shape[-1]
 
@@ -945,22 +1142,37 @@ def _(draw):
 induction.hints(
     "The sequence reads A B C A B C. At the second A, which earlier token tells what comes next?",
     "The token after the first A, which stands period − 1 places back.",
-    "The cells of query i and key i − (period − 1) lie on one diagonal. It also holds a cell of a query in the first half, i = period − 1: that one does not count.",
+    (
+        "The cells of query i and key i − (period − 1) lie on one diagonal. It also holds a cell of a query in the "
+        "first half, i = period − 1: that one does not count."
+    ),
     "`pattern.diagonal(1 - period, dim1=-2, dim2=-1)[…, 1:].mean(…)`",
 )
 
 
-@induction.wrong("offset_period", "That is the key period places back: the same token, earlier. An induction head looks at the token after it, period − 1 back.")
+@induction.wrong(
+    "offset_period",
+    (
+        "That is the key period places back: the same token, earlier. An induction head looks at the token after it, "
+        "period − 1 back."
+    ),
+)
 def _(pattern, period):
     return pattern.diagonal(-period, dim1=-2, dim2=-1).mean((0, -1))
 
 
-@induction.wrong("counts_the_first_half", "A query of the first half is counted: there nothing has been repeated yet. Only queries i ≥ period count.")
+@induction.wrong(
+    "counts_the_first_half",
+    "A query of the first half is counted: there nothing has been repeated yet. Only queries i ≥ period count.",
+)
 def _(pattern, period):
     return pattern.diagonal(1 - period, dim1=-2, dim2=-1).mean((0, -1))
 
 
-@induction.wrong("one_too_far", "The offset goes the wrong way: this looks period + 1 back. The token after the earlier copy is period − 1 back.")
+@induction.wrong(
+    "one_too_far",
+    "The offset goes the wrong way: this looks period + 1 back. The token after the earlier copy is period − 1 back.",
+)
 def _(pattern, period):
     return pattern.diagonal(-period - 1, dim1=-2, dim2=-1).mean((0, -1))
 
@@ -1013,24 +1225,40 @@ def _(cache, layer):
 def _(draw):
     d_vocab = draw.size("d_vocab", at_least=9)
     ids = draw.distinct(5, d_vocab)
-    args = (draw.normal("d_vocab d_model"), draw.weight("n_heads d_model d_head", "d_model"), draw.weight("n_heads d_head d_model", "d_head"))
+    args = (
+        draw.normal("d_vocab d_model"),
+        draw.weight("n_heads d_model d_head", "d_model"),
+        draw.weight("n_heads d_head d_model", "d_head"),
+    )
     return (*args, draw.weight("d_model d_vocab", "d_model"), draw.size("n_heads") - 1, ids)
 
 
 ov.hints(
-    "Follow one token through the head: it is embedded, the head reads it as a value, writes the result back, and the unembedding turns that into logits.",
-    "Four matrices in this order: W_E, W_V of the head, W_O of the head, W_U. With rows as vectors the product reads from left to right.",
+    (
+        "Follow one token through the head: it is embedded, the head reads it as a value, writes the result back, and "
+        "the unembedding turns that into logits."
+    ),
+    (
+        "Four matrices in this order: W_E, W_V of the head, W_O of the head, W_U. With rows as vectors the product "
+        "reads from left to right."
+    ),
     "Keep only the tokens asked for: rows ids of W_E, columns ids of W_U. It also saves a great deal of work.",
     "`W_E[ids] @ W_V[head] @ … @ W_U[…]`",
 )
 
 
-@ov.wrong("order_reversed", "The product runs in the other order, W_O before W_V: the head first reads with W_V, then writes with W_O.")
+@ov.wrong(
+    "order_reversed",
+    "The product runs in the other order, W_O before W_V: the head first reads with W_V, then writes with W_O.",
+)
 def _(W_E, W_V, W_O, W_U, head, ids):
     return W_E[ids] @ W_O[head].T @ W_V[head].T @ W_U[:, ids]
 
 
-@ov.wrong("transposed", "Rows and columns are swapped: the row is the token that is read, the column the token whose logit changes.")
+@ov.wrong(
+    "transposed",
+    "Rows and columns are swapped: the row is the token that is read, the column the token whose logit changes.",
+)
 def _(W_E, W_V, W_O, W_U, head, ids):
     return ov_circuit(W_E, W_V, W_O, W_U, head, ids).T
 
@@ -1081,7 +1309,13 @@ def qk_circuit(
 def _(cache, layer):
     attn = f"blocks.{layer}.attn"
     few = cache.weight("embed.W_E")[cache.text_ids]
-    return (few, cache.weight(f"{attn}.W_Q"), cache.weight(f"{attn}.W_K"), 1, torch.arange(1, 9, device=few.device)), None
+    return (
+        few,
+        cache.weight(f"{attn}.W_Q"),
+        cache.weight(f"{attn}.W_K"),
+        1,
+        torch.arange(1, 9, device=few.device),
+    ), None
 
 
 @qk.fresh

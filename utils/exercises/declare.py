@@ -23,7 +23,7 @@ class Wrong:
 
 @dataclass(frozen=True)
 class Property:
-    """Something that must hold for any right answer: `holds(answer, draw)` gives None, or the sentence that says how not."""
+    """What must hold for any right answer: `holds(answer, draw)` gives None, or the sentence that says how not."""
 
     key: str
     holds: Callable
@@ -105,7 +105,7 @@ class Exercise:
         return fn
 
     def on_reference(self, fn: Callable) -> Callable:
-        """`fn(cache)` or `fn(cache, layer)` gives (arguments, expected hook[, cells to compare]); None: by the oracle."""
+        """`fn(cache)` or `fn(cache, layer)` gives (arguments, expected hook or None[, cells to compare])."""
         self.reference_cases.append(fn)
         return fn
 
@@ -133,7 +133,7 @@ class Exercise:
         return fn
 
     def judge(self, fn: Callable) -> Callable:
-        """`fn(result, *arguments)` replaces the comparison with one value: None, or the sentence that says what fails."""
+        """`fn(result, *arguments)` replaces the comparison of values: None, or the sentence that says what fails."""
         self.judge_fn = fn
         return fn
 

@@ -2,7 +2,14 @@
 
 from typing import Any
 
-_WHERE = {"check": "check", "grade": "notebook", "hint": "notebook", "use": "notebook", "progress": "notebook", "Verdict": "verdict"}
+_WHERE = {
+    "check": "check",
+    "grade": "notebook",
+    "hint": "notebook",
+    "use": "notebook",
+    "progress": "notebook",
+    "Verdict": "verdict",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -7,8 +7,14 @@ from torch import Tensor
 
 # Two rows of different text, cut to the same number of tokens; the second has repeats, quotes and a name twice.
 TEXTS = (
-    "When Mary and John went to the store, John gave a drink to Mary. They were happy and went home. The cat sat on the mat.",
-    'Tom had a red ball. "Where is my ball?" said Tom. The ball was in the box, so Tom ran to the box and got the ball.',
+    (
+        "When Mary and John went to the store, John gave a drink to Mary. They were happy and went home. The cat sat "
+        "on the mat."
+    ),
+    (
+        'Tom had a red ball. "Where is my ball?" said Tom. The ball was in the box, so Tom ran to the box and got the '
+        "ball."
+    ),
 )
 LONGEST = 24
 
@@ -53,7 +59,7 @@ class Activations:
 
     @property
     def text_ids(self) -> Tensor:
-        """The different token ids of the text, [n]: a small vocabulary for circuits, whose whole table would be d_vocab²."""
+        """The different token ids of the text, [n]: a small vocabulary where a whole table would be d_vocab²."""
         return torch.unique(self.tokens)
 
     def weight(self, name: str) -> Tensor:

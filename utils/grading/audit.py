@@ -25,7 +25,9 @@ class Line:
     message: str
 
 
-def audit(chapter: int | None = None, *, ids: tuple[str, ...] = (), reference: Any = None, device: Any = None, seed: int = 0) -> Iterator[Line]:
+def audit(
+    chapter: int | None = None, *, ids: tuple[str, ...] = (), reference: Any = None, device: Any = None, seed: int = 0
+) -> Iterator[Line]:
     """Grade every program of the exercises, one line each."""
     for exercise in all_exercises(chapter):
         if not ids or exercise.id in ids:
@@ -44,8 +46,12 @@ def audit_exercise(exercise: Exercise, reference: Any = None, device: Any = None
     for right in exercise.rights:
         yield line("right", getattr(right, "__name__", type(right).__name__), right, lambda verdict, _: verdict.passed)
     for wrong in exercise.wrongs:
-        yield line("wrong", wrong.key, wrong.answer, lambda verdict, named, key=wrong.key: not verdict.passed and key in named)
-    yield line("stub", exercise.name, stub(exercise), lambda verdict, _: not verdict.passed and verdict.stage == "there")
+        yield line(
+            "wrong", wrong.key, wrong.answer, lambda verdict, named, key=wrong.key: not verdict.passed and key in named
+        )
+    yield line(
+        "stub", exercise.name, stub(exercise), lambda verdict, _: not verdict.passed and verdict.stage == "there"
+    )
 
 
 def stub(exercise: Exercise) -> Callable:

@@ -34,7 +34,10 @@ def reference_cases(exercise: Exercise, cache: Any) -> Iterator[Case]:
             made = maker(cache, layer) if by_layer else maker(cache)
             args, expected, visible = (*made, None)[:3] if isinstance(made, tuple) else (made, None, None)
             name = _hook_name(expected, cache)
-            where = f"on the reference model's own values{f' ({name})' if name else f' in layer {layer}' if by_layer else ''}"
+            where = (
+                "on the reference model's own "
+                f"values{f' ({name})' if name else f' in layer {layer}' if by_layer else ''}"
+            )
             yield Case("reference", where, args, BY_ORACLE if expected is None else expected, visible)
 
 

@@ -54,7 +54,16 @@ def check(
 class _Grading:
     """The state of one call of `check`."""
 
-    def __init__(self, exercise: Exercise, answer: Callable, reference: Any, device: Any, timeout: float | None, seed: int, patches: Patches):
+    def __init__(
+        self,
+        exercise: Exercise,
+        answer: Callable,
+        reference: Any,
+        device: Any,
+        timeout: float | None,
+        seed: int,
+        patches: Patches,
+    ):
         self.exercise, self.answer, self.patches = exercise, answer, patches
         self.timeout, self.seed = timeout, seed
         self.cases, self.device = self._cases(reference, device)
@@ -88,6 +97,7 @@ class _Grading:
     def _properties(self) -> Verdict | None:
         answer = self.answer
         if self.patches.changed:
+
             def answer(*args, _inner=self.answer):
                 with self.patches.theirs():
                     return _inner(*args)
@@ -96,24 +106,44 @@ class _Grading:
             sentence = property_failure(self.exercise, prop.key, answer, self.seed, self.device, self.timeout)
             if sentence is not None:
                 found = which_property(self.exercise, prop.key, self.trials, self.seed, self.device)
-                return self._verdict("property", found.sentences[0] if found.sentences else sentence, found, where=f"property: {prop.key.replace('_', ' ')}",
-                                     evidence=sentence if found.sentences else "")
+                return self._verdict(
+                    "property",
+                    found.sentences[0] if found.sentences else sentence,
+                    found,
+                    where=f"property: {prop.key.replace('_', ' ')}",
+                    evidence=sentence if found.sentences else "",
+                )
         return None
 
     def _passed(self) -> Verdict:
         stages = [trial.case.stage for trial in self.trials]
         checked = []
         if stages.count("reference"):
-            checked.append(f"{stages.count('reference')} comparison{'s' if stages.count('reference') > 1 else ''} with the reference model's own values")
+            checked.append(
+                f"{stages.count('reference')} comparison{'s' if stages.count('reference') > 1 else ''} with the "
+                "reference model's own values"
+            )
         if stages.count("fresh"):
             checked.append(f"{stages.count('fresh')} on fresh inputs of other shapes and dtypes")
         if self.exercise.properties:
             checked.append("properties: " + ", ".join(p.key.replace("_", " ") for p in self.exercise.properties))
-        return Verdict(self.exercise.id, self.exercise.title, True, "passed", f"{self.exercise.name} is right.", checked=tuple(checked), printed=self._printed())
+        return Verdict(
+            self.exercise.id,
+            self.exercise.title,
+            True,
+            "passed",
+            f"{self.exercise.name} is right.",
+            checked=tuple(checked),
+            printed=self._printed(),
+        )
 
     def _failed(self, trial: Trial, rest: list) -> Verdict:
         failure = trial.failure
-        found = Diagnosis() if failure.stage in ("allowed", "untouched") else diagnose(self.exercise, self.trials, rest, self.answer, self.patches, self.timeout)
+        found = (
+            Diagnosis()
+            if failure.stage in ("allowed", "untouched")
+            else diagnose(self.exercise, self.trials, rest, self.answer, self.patches, self.timeout)
+        )
         stage = trial.case.stage if failure.stage == "value" else failure.stage
         if failure.stage == "untouched":
             found = Diagnosis(("changes_input",), (failure.message,))
@@ -132,10 +162,22 @@ class _Grading:
         place = f" at {failure.path}" if failure.path else ""
         return f"The value{place} is {_shown(failure.got)}; {_shown(failure.want)} is right."
 
-    def _verdict(self, stage: str, message: str, found: Diagnosis, trial: Trial | None = None, evidence: str = "", where: str = "") -> Verdict:
+    def _verdict(
+        self,
+        stage: str,
+        message: str,
+        found: Diagnosis,
+        trial: Trial | None = None,
+        evidence: str = "",
+        where: str = "",
+    ) -> Verdict:
         wanted, got = _shapes(self.exercise, trial) if trial else (None, None)
         return Verdict(
-            self.exercise.id, self.exercise.title, False, stage, message,
+            self.exercise.id,
+            self.exercise.title,
+            False,
+            stage,
+            message,
             diagnosis=found.keys[0] if found.keys else None,
             also=found.keys[1:],
             evidence=evidence,
@@ -166,13 +208,21 @@ def _before_running(exercise: Exercise, answer: Any) -> Verdict | None:
     """There, callable, and with a signature that takes the arguments."""
 
     def no(stage: str, message: str) -> Verdict:
-        return Verdict(exercise.id, exercise.title, False, stage, message, advice=f'hint("{exercise.id}") gives a hint.')
+        return Verdict(
+            exercise.id, exercise.title, False, stage, message, advice=f'hint("{exercise.id}") gives a hint.'
+        )
 
     if answer is None or answer is Ellipsis:
         return no("there", f"There is no answer yet: define {exercise.name} and grade it.")
     kind = "class" if exercise.is_class else "function"
     if isinstance(answer, Tensor) or not callable(answer):
-        return no("callable", f"Grade the {kind} itself, {exercise.name}, not {describe(answer)}. Did you call it, as in grade({exercise.name}(…))?")
+        return no(
+            "callable",
+            (
+                f"Grade the {kind} itself, {exercise.name}, not {describe(answer)}. Did you call it, as in "
+                f"grade({exercise.name}(…))?"
+            ),
+        )
     if exercise.is_class and not inspect.isclass(answer):
         return no("callable", f"{exercise.name} is to be a class; this is {describe(answer)}.")
     try:
@@ -187,12 +237,22 @@ def _before_running(exercise: Exercise, answer: Any) -> Verdict | None:
         try:
             signature.bind(*range(count))
         except TypeError:
-            return no("signature", f"{exercise.name} is called with {_count(len(wanted), 'argument')}, ({', '.join(p.name for p in wanted)}); yours takes {_taken(signature)}.")
+            return no(
+                "signature",
+                (
+                    f"{exercise.name} is called with {_count(len(wanted), 'argument')}, "
+                    f"({', '.join(p.name for p in wanted)}); yours takes {_taken(signature)}."
+                ),
+            )
     return None
 
 
 def _taken(signature: inspect.Signature) -> str:
-    return f"({', '.join(str(p).split(':')[0].strip() for p in signature.parameters.values())})" if signature.parameters else "none"
+    return (
+        f"({', '.join(str(p).split(':')[0].strip() for p in signature.parameters.values())})"
+        if signature.parameters
+        else "none"
+    )
 
 
 def _count(n: int, noun: str) -> str:

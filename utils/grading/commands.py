@@ -20,14 +20,22 @@ def audit(
     for line in run_audit(chapter, ids=tuple(exercise or ()), seed=seed):
         lines.append(line)
         if not as_json and not line.ok:
-            print(f"{line.exercise} {line.kind} {line.program}: {line.stage}, named {', '.join(line.named) or 'nothing'}. {line.message}", flush=True)
+            print(
+                (
+                    f"{line.exercise} {line.kind} {line.program}: {line.stage}, named "
+                    f"{', '.join(line.named) or 'nothing'}. {line.message}"
+                ),
+                flush=True,
+            )
     figures = summary(lines)
     if as_json:
         print(json.dumps(figures))
     else:
         print(
-            f"{figures['exercises']} exercises · right answers accepted {figures['right_accepted']}/{figures['right_total']} · "
-            f"wrong answers rejected {figures['wrong_rejected']}/{figures['wrong_total']}, named {figures['wrong_named']}/{figures['wrong_total']} · "
+            f"{figures['exercises']} exercises · right answers accepted "
+            f"{figures['right_accepted']}/{figures['right_total']} · "
+            f"wrong answers rejected {figures['wrong_rejected']}/{figures['wrong_total']}, named "
+            f"{figures['wrong_named']}/{figures['wrong_total']} · "
             f"stubs polite {figures['stubs_polite']}/{figures['exercises']}"
         )
         for program, others in figures["confused"].items():

@@ -17,7 +17,7 @@ from utils.grading.trees import leaves
 
 @dataclass(frozen=True)
 class Difference:
-    """Where a result first fails: `stage` is the check, `path` the place in the tree, `got` and `want` the leaves there."""
+    """Where a result first fails: `stage` is the check, `path` the place in the tree, `got` and `want` its leaves."""
 
     stage: str
     path: str
@@ -81,7 +81,9 @@ def _types(got: Any, want: Any, path: str) -> Difference | None:
             return wrong(f"Give a {type(want).__name__} of {len(want)}{place}, not {describe(got)}.")
         if len(got) != len(want):
             return wrong(f"Give {len(want)} values{place}; there are {len(got)}.")
-        return next((d for i, (g, w) in enumerate(zip(got, want, strict=True)) if (d := _types(g, w, f"{path}[{i}]"))), None)
+        return next(
+            (d for i, (g, w) in enumerate(zip(got, want, strict=True)) if (d := _types(g, w, f"{path}[{i}]"))), None
+        )
     if type(want) is dict:
         if not isinstance(got, dict):
             return wrong(f"Give a dict{place}, not {describe(got)}.")
@@ -96,9 +98,11 @@ def _types(got: Any, want: Any, path: str) -> Difference | None:
         odd = odd_tensor(got)
         return wrong(f"Return a plain dense torch.Tensor{place}; this is {odd}.") if odd else None
     if isinstance(want, bool):
-        ok = isinstance(got, bool) or (isinstance(got, Tensor) and got.dtype == torch.bool and got.numel() == 1) or type(
-            got
-        ).__name__ in ("bool_", "bool")
+        ok = (
+            isinstance(got, bool)
+            or (isinstance(got, Tensor) and got.dtype == torch.bool and got.numel() == 1)
+            or type(got).__name__ in ("bool_", "bool")
+        )
         return None if ok else wrong(f"Return True or False{place}, not {describe(got)}.")
     if isinstance(want, (int, float)):
         ok = _is_number(got) and (isinstance(want, float) or float(_number(got)).is_integer())
@@ -133,7 +137,9 @@ def _shapes(got: Any, want: Any, path: str) -> Difference | None:
 def _dtypes(got: Any, want: Any, path: str) -> Difference | None:
     for (where, g), (_, w) in _pairs(got, want):
         if isinstance(w, Tensor) and g.dtype != w.dtype:
-            return Difference("dtype", path + where, g, w, f"The result has dtype {short(g.dtype)}; it should be {short(w.dtype)}.")
+            return Difference(
+                "dtype", path + where, g, w, f"The result has dtype {short(g.dtype)}; it should be {short(w.dtype)}."
+            )
     return None
 
 
@@ -273,5 +279,5 @@ def names(keys: list) -> str:
 
 
 def short(dtype: torch.dtype) -> str:
-    """"float32" for torch.float32."""
+    """ "float32" for torch.float32."""
     return str(dtype).removeprefix("torch.")

@@ -28,10 +28,21 @@ class Diagnosis:
     evidence: str = ""
 
 
-def diagnose(exercise: Exercise, trials: Sequence[Trial], rest: Sequence[Case], answer: Callable, patches: Patches, timeout: float | None = None) -> Diagnosis:
+def diagnose(
+    exercise: Exercise,
+    trials: Sequence[Trial],
+    rest: Sequence[Case],
+    answer: Callable,
+    patches: Patches,
+    timeout: float | None = None,
+) -> Diagnosis:
     """Name the mistake behind the last of `trials`, which failed; `rest` are the cases not tried yet."""
     failed = trials[-1]
-    later = [Trial(case, outcome_of(exercise, case, answer, patches, timeout)[0]) for case in rest] if _may_go_on(failed) else []
+    later = (
+        [Trial(case, outcome_of(exercise, case, answer, patches, timeout)[0]) for case in rest]
+        if _may_go_on(failed)
+        else []
+    )
     fits = _fitting(exercise, failed, [*trials[:-1], *later])
     scene = _scene(exercise, failed)
     findings = general.find(scene) if scene else []
@@ -44,7 +55,11 @@ def diagnose(exercise: Exercise, trials: Sequence[Trial], rest: Sequence[Case], 
 
 
 def _may_go_on(failed: Trial) -> bool:
-    return not failed.outcome.interrupted and failed.failure.stage != "allowed" and type(failed.outcome.error).__name__ != "TimeUp"
+    return (
+        not failed.outcome.interrupted
+        and failed.failure.stage != "allowed"
+        and type(failed.outcome.error).__name__ != "TimeUp"
+    )
 
 
 def _fitting(exercise: Exercise, failed: Trial, others: Sequence[Trial]) -> list[Wrong]:
@@ -85,7 +100,9 @@ def _scene(exercise: Exercise, failed: Trial) -> general.Scene | None:
     """The two tensors side by side, of the first leaf that fails."""
     failure = failed.failure
     got, want = failure.got, failure.want
-    if failure.stage not in ("shape", "finite", "value", "dtype") or not (isinstance(got, Tensor) and isinstance(want, Tensor)):
+    if failure.stage not in ("shape", "finite", "value", "dtype") or not (
+        isinstance(got, Tensor) and isinstance(want, Tensor)
+    ):
         return None
     axes = named_axes(exercise.returns, want.ndim) if not failure.path else tuple(f"axis {i}" for i in range(want.ndim))
     constants = {name: float(v) for name, v in _named_numbers(exercise, failed.case.args)}
@@ -98,8 +115,10 @@ def _named_numbers(exercise: Exercise, args: tuple) -> list[tuple[str, float]]:
     return [(p.name, value) for p, value in pairs if isinstance(value, (int, float)) and not isinstance(value, bool)]
 
 
-def _from_the_run(exercise: Exercise, trials: Sequence[Trial], later: Sequence[Trial], answer: Callable, patches: Patches) -> list[general.Finding]:
-    """Mistakes told from which cases fail, not from the values: another result at each call, sizes by heart, and so on."""
+def _from_the_run(
+    exercise: Exercise, trials: Sequence[Trial], later: Sequence[Trial], answer: Callable, patches: Patches
+) -> list[general.Finding]:
+    """Mistakes told from which cases fail, not from the values: another result at each call, sizes by heart, …"""
     failed = trials[-1]
     if failed.failure.stage == "dtype" and isinstance(failed.failure.got, Tensor):
         note = general.dtype_note(failed.failure.got, failed.failure.want)
@@ -108,15 +127,47 @@ def _from_the_run(exercise: Exercise, trials: Sequence[Trial], later: Sequence[T
         return []
     again = outcome_of(exercise, failed.case, answer, patches)[0]
     if failed.outcome.error is None and not same_outcome(failed.outcome, again):
-        return [("changes", "The same input gives another result at each call. Is there randomness (dropout in training mode?) or something left over from the call before?")]
+        return [
+            (
+                "changes",
+                (
+                    "The same input gives another result at each call. Is there randomness (dropout in training "
+                    "mode?) or something left over from the call before?"
+                ),
+            )
+        ]
     before = [t for t in trials[:-1]]
     if failed.case.stage == "fresh" and before:
-        if failed.case.where == VARIATIONS["strided"].where and _right_when_contiguous(exercise, failed.case, answer, patches):
-            return [("strides", "The answer is right, except on non-contiguous inputs: use reshape, not view, and never as_strided or data pointers.")]
+        if failed.case.where == VARIATIONS["strided"].where and _right_when_contiguous(
+            exercise, failed.case, answer, patches
+        ):
+            return [
+                (
+                    "strides",
+                    (
+                        "The answer is right, except on non-contiguous inputs: use reshape, not view, and never "
+                        "as_strided or data pointers."
+                    ),
+                )
+            ]
         if failed.case.where == VARIATIONS["again"].where:
-            return [("remembers", "Right at first, wrong on other values of the same shape: something is kept from an earlier call.")]
+            return [
+                (
+                    "remembers",
+                    "Right at first, wrong on other values of the same shape: something is kept from an earlier call.",
+                )
+            ]
         if all(t.case.stage == "reference" for t in before):
-            return [("by_heart", "Right on the reference model's own values, wrong on others: is a size, a weight or a constant of the model written into the answer, or a variable of the notebook used in place of an argument?")]
+            return [
+                (
+                    "by_heart",
+                    (
+                        "Right on the reference model's own values, wrong on others: is a size, a weight or a "
+                        "constant of the model written into the answer, or a variable of the notebook used in place "
+                        "of an argument?"
+                    ),
+                )
+            ]
     return []
 
 
@@ -134,12 +185,16 @@ def which_property(exercise: Exercise, key: str, trials: Sequence[Trial], seed: 
     """A property failed after all values agreed: which wrong answer agrees with all cases and fails it too?"""
     fits = []
     for wrong in exercise.wrongs:
-        if all(_same(exercise, trial, wrong) for trial in trials) and property_failure(exercise, key, wrong.answer, seed, device):
+        if all(_same(exercise, trial, wrong) for trial in trials) and property_failure(
+            exercise, key, wrong.answer, seed, device
+        ):
             fits.append(wrong)
     return Diagnosis(tuple(w.key for w in fits), tuple(w.message for w in fits))
 
 
-def property_failure(exercise: Exercise, key: str, answer: Callable, seed: int, device: Any, timeout: float | None = None) -> str | None:
+def property_failure(
+    exercise: Exercise, key: str, answer: Callable, seed: int, device: Any, timeout: float | None = None
+) -> str | None:
     """The sentence that says how this property fails for an answer, or None."""
     from utils.grading.run import describe_error
 

@@ -1,6 +1,6 @@
 """Mistakes that any exercise can show, told from the values alone: a factor, an offset, swapped axes, a shift.
 
-Each finder looks at the learner's tensor and the expected one and gives a key and a sentence with its evidence, or None.
+Each finder looks at the learner's tensor and the expected one and gives a key and a sentence with evidence, or None.
 """
 
 import itertools
@@ -59,15 +59,39 @@ def offset(scene: Scene) -> Finding | None:
     gap = got - want
     step = float(gap.mean())
     if abs(step) > 0 and _near(got, want + step, scene) and float(gap.std()) < 1e-3 * abs(step):
-        known = next((f": that is {name}" for name, value in scene.constants.items() if abs(abs(step) - abs(value)) < 1e-3 * abs(value)), "")
-        return "offset", f"Your values are the expected ones {'plus' if step > 0 else 'minus'} {_figure(abs(step))}, the same everywhere{known}."
+        known = next(
+            (
+                f": that is {name}"
+                for name, value in scene.constants.items()
+                if abs(abs(step) - abs(value)) < 1e-3 * abs(value)
+            ),
+            "",
+        )
+        return (
+            "offset",
+            (
+                f"Your values are the expected ones {'plus' if step > 0 else 'minus'} {_figure(abs(step))}, the same "
+                f"everywhere{known}."
+            ),
+        )
     if scene.got.shape == scene.want.shape and scene.want.ndim >= 2 and scene.visible is None:
         full = scene.got.double() - scene.want.double()
         row = full.reshape(-1, full.shape[-1])
         spread = (row - row.mean(0)).abs().max()
-        if len(row) > 2 and bool(torch.isfinite(row).all()) and float(row.abs().max()) > 0 and float(spread) < 1e-3 * float(row.abs().max()):
+        if (
+            len(row) > 2
+            and bool(torch.isfinite(row).all())
+            and float(row.abs().max()) > 0
+            and float(spread) < 1e-3 * float(row.abs().max())
+        ):
             last = scene.axes[-1] if scene.axes else "the last axis"
-            return "bias", f"Your values differ from the expected ones by the same vector over {last} everywhere, as when a bias is missing or added twice."
+            return (
+                "bias",
+                (
+                    f"Your values differ from the expected ones by the same vector over {last} everywhere, as when a "
+                    "bias is missing or added twice."
+                ),
+            )
     return None
 
 
@@ -83,7 +107,13 @@ def permuted(scene: Scene) -> Finding | None:
             names = ", ".join(scene.axes[i] for i in order) if len(scene.axes) == want.ndim else str(order)
             wanted = ", ".join(scene.axes) if len(scene.axes) == want.ndim else ""
             word = "transposed" if sum(i != j for i, j in enumerate(order)) == 2 else "permuted"
-            return word, f"Your values are right, but the axes stand in another order: yours are ({names}), wanted are ({wanted})."
+            return (
+                word,
+                (
+                    f"Your values are right, but the axes stand in another order: yours are ({names}), wanted are "
+                    f"({wanted})."
+                ),
+            )
     return None
 
 
@@ -93,26 +123,46 @@ def missing_axis(scene: Scene) -> Finding | None:
     if got.ndim == want.ndim + 1 and 1 in got.shape:
         for i, n in enumerate(got.shape):
             if n == 1 and agree(got.squeeze(i), want):
-                return "extra_axis", f"Your values are right, but there is an extra axis of length 1 at place {i}: squeeze({i}) or sum without keepdim."
+                return (
+                    "extra_axis",
+                    (
+                        f"Your values are right, but there is an extra axis of length 1 at place {i}: squeeze({i}) or "
+                        "sum without keepdim."
+                    ),
+                )
     if got.ndim in (want.ndim - 1, want.ndim):
         for i, name in enumerate(scene.axes[: want.ndim]):
             flat = got.squeeze(i) if got.ndim == want.ndim and got.shape[i] == 1 else got
             if flat.ndim != want.ndim - 1 or want.shape[i] < 2 or flat.shape != want.select(i, 0).shape:
                 continue
             if agree(flat, want.select(i, 0).contiguous()):
-                return "first_only", f"Only the first entry of the {name} axis is there: the result must keep all {want.shape[i]}."
+                return (
+                    "first_only",
+                    f"Only the first entry of the {name} axis is there: the result must keep all {want.shape[i]}.",
+                )
             if want.is_floating_point():
                 for word, reduced in (("summed", want.sum(i)), ("averaged", want.mean(i))):
                     if agree(flat, reduced):
-                        return f"{word}_away", f"The {name} axis was {word} away: the result must keep all {want.shape[i]} entries."
+                        return (
+                            f"{word}_away",
+                            f"The {name} axis was {word} away: the result must keep all {want.shape[i]} entries.",
+                        )
     return None
 
 
 def flat_in_other_order(scene: Scene) -> Finding | None:
     """The right numbers in the right order, in another shape."""
     got, want = scene.got, scene.want
-    if got.shape != want.shape and got.numel() == want.numel() and want.numel() > 1 and agree(got.reshape(-1), want.reshape(-1)):
-        return "shape_only", f"The numbers are right and in order, but their shape is not: reshape to {tuple(want.shape)}."
+    if (
+        got.shape != want.shape
+        and got.numel() == want.numel()
+        and want.numel() > 1
+        and agree(got.reshape(-1), want.reshape(-1))
+    ):
+        return (
+            "shape_only",
+            f"The numbers are right and in order, but their shape is not: reshape to {tuple(want.shape)}.",
+        )
     return None
 
 
@@ -128,9 +178,15 @@ def shifted(scene: Scene) -> Finding | None:
             continue
         if n > 2 and not agree(want.narrow(i, 1, n - 1), want.narrow(i, 0, n - 1)):
             if agree(got.narrow(i, 1, n - 1), want.narrow(i, 0, n - 1)):
-                return "shifted", f"Along {name} your values come one place too late: yours at i+1 is the expected one at i."
+                return (
+                    "shifted",
+                    f"Along {name} your values come one place too late: yours at i+1 is the expected one at i.",
+                )
             if agree(got.narrow(i, 0, n - 1), want.narrow(i, 1, n - 1)):
-                return "shifted", f"Along {name} your values come one place too early: yours at i is the expected one at i+1."
+                return (
+                    "shifted",
+                    f"Along {name} your values come one place too early: yours at i is the expected one at i+1.",
+                )
         if agree(got, want.flip(i)):
             return "reversed", f"Along {name} your values are in reverse order."
     return None
@@ -148,11 +204,23 @@ def part_right(scene: Scene) -> Finding | None:
             continue
         right = [agree(got.select(i, j).contiguous(), want.select(i, j).contiguous()) for j in range(n)]
         if right[0] and not any(right[1:]):
-            return f"first_{name}_only", f"Only {name} 0 is right; {name} 1{f' to {n - 1}' if n > 2 else ''} {'are' if n > 2 else 'is'} wrong. Does something use the first entry for all?"
+            return (
+                f"first_{name}_only",
+                (
+                    f"Only {name} 0 is right; {name} 1{f' to {n - 1}' if n > 2 else ''} {'are' if n > 2 else 'is'} "
+                    "wrong. Does something use the first entry for all?"
+                ),
+            )
         if n > 2 and all(right[:-1]) and not right[-1]:
-            return f"last_{name}_wrong", f"Only the last entry along {name} ({name} {n - 1}) is wrong; all before it are right."
+            return (
+                f"last_{name}_wrong",
+                f"Only the last entry along {name} ({name} {n - 1}) is wrong; all before it are right.",
+            )
         if n > 2 and all(right[1:]) and not right[0]:
-            return f"first_{name}_wrong", f"Only the first entry along {name} ({name} 0) is wrong; all after it are right."
+            return (
+                f"first_{name}_wrong",
+                f"Only the first entry along {name} ({name} 0) is wrong; all after it are right.",
+            )
     return None
 
 
@@ -160,15 +228,32 @@ def not_a_number(scene: Scene) -> Finding | None:
     """Where NaN stands, and why it may."""
     if not scene.got.is_floating_point() or not bool(torch.isnan(scene.got).any()):
         return None
-    rows = torch.isnan(scene.got).reshape(-1, scene.got.shape[-1]) if scene.got.ndim else torch.isnan(scene.got).reshape(1, 1)
+    rows = (
+        torch.isnan(scene.got).reshape(-1, scene.got.shape[-1])
+        if scene.got.ndim
+        else torch.isnan(scene.got).reshape(1, 1)
+    )
     whole = int(rows.all(-1).sum())
     if whole and not bool((rows.any(-1) & ~rows.all(-1)).any()):
-        return "nan_rows", f"{whole} whole row{'s are' if whole > 1 else ' is'} NaN. A softmax over nothing but −∞, 0/0 or ∞−∞ gives that: is any row masked entirely?"
+        return (
+            "nan_rows",
+            (
+                f"{whole} whole row{'s are' if whole > 1 else ' is'} NaN. A softmax over nothing but −∞, 0/0 or ∞−∞ "
+                "gives that: is any row masked entirely?"
+            ),
+        )
     return "nan", "There are NaNs: 0·∞, 0/0, ∞−∞ and the root or log of a negative number give them."
 
 
 FINDERS: tuple[Callable[[Scene], Finding | None], ...] = (
-    not_a_number, permuted, factor, offset, missing_axis, flat_in_other_order, shifted, part_right,
+    not_a_number,
+    permuted,
+    factor,
+    offset,
+    missing_axis,
+    flat_in_other_order,
+    shifted,
+    part_right,
 )
 
 
@@ -177,7 +262,9 @@ def _cells(scene: Scene) -> tuple[Tensor, Tensor] | tuple[None, None]:
     if scene.got.shape != scene.want.shape or not scene.want.is_floating_point() or not scene.got.is_floating_point():
         return None, None
     got, want = scene.got.double(), scene.want.double()
-    use = torch.isfinite(want) & (torch.ones_like(want, dtype=torch.bool) if scene.visible is None else scene.visible.expand(want.shape))
+    use = torch.isfinite(want) & (
+        torch.ones_like(want, dtype=torch.bool) if scene.visible is None else scene.visible.expand(want.shape)
+    )
     if not bool(use.any()) or not bool(torch.isfinite(got[use]).all()):
         return None, None
     return got[use], want[use]
@@ -193,7 +280,13 @@ def _known_number(ratio: float, sizes: dict[str, int]) -> str:
     for name, n in sorted(sizes.items(), key=lambda item: item[0] not in ("d_head", "d", "d_model")):
         if n > 1:
             forms += [(f"√{name}", math.sqrt(n)), (name, n), (f"1/√{name}", 1 / math.sqrt(n)), (f"1/{name}", 1 / n)]
-    forms += [("ln 2", math.log(2)), ("1/ln 2", 1 / math.log(2)), ("√(2/π)", math.sqrt(2 / math.pi)), ("2", 2.0), ("1/2", 0.5)]
+    forms += [
+        ("ln 2", math.log(2)),
+        ("1/ln 2", 1 / math.log(2)),
+        ("√(2/π)", math.sqrt(2 / math.pi)),
+        ("2", 2.0),
+        ("1/2", 0.5),
+    ]
     return " or ".join(name for name, value in forms if abs(abs(ratio) - value) < 1e-3 * value)
 
 
@@ -205,5 +298,8 @@ def dtype_note(got: Tensor, want: Tensor) -> Finding | None:
     """Right in value but of another dtype."""
     if got.shape == want.shape and got.dtype != want.dtype and not got.is_complex():
         if agree(got.to(want.dtype), want, slack=16.0):
-            return "dtype", f"The values are right; only the dtype is not: {short(got.dtype)} where {short(want.dtype)} is wanted."
+            return (
+                "dtype",
+                f"The values are right; only the dtype is not: {short(got.dtype)} where {short(want.dtype)} is wanted.",
+            )
     return None

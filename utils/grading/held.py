@@ -28,7 +28,9 @@ class Patches:
                 if now.get(name, _MISSING) is not value and name not in _FREE:
                     self.changed.append((place, name, value, now.get(name, _MISSING)))
             if place is torch.Tensor and len(now) != len(originals):
-                self.changed += [(place, n, _MISSING, v) for n, v in now.items() if n not in originals and n not in _FREE]
+                self.changed += [
+                    (place, n, _MISSING, v) for n, v in now.items() if n not in originals and n not in _FREE
+                ]
 
     def off(self) -> None:
         """torch as it was."""

@@ -58,7 +58,10 @@ def _map(error: Tensor, axes: tuple[str, ...]) -> tuple[tuple, tuple[str, str], 
     if error.ndim == 1:
         grid, names = error[None], ("", axes[0])
     else:
-        spread = [float(error.amax([d for d in range(error.ndim) if d != i]).std(correction=0)) + 1e-3 * i for i in range(error.ndim)]
+        spread = [
+            float(error.amax([d for d in range(error.ndim) if d != i]).std(correction=0)) + 1e-3 * i
+            for i in range(error.ndim)
+        ]
         keep = sorted(sorted(range(error.ndim), key=lambda i: -spread[i])[:2])
         others = [i for i in range(error.ndim) if i not in keep]
         grid = error.amax(others) if others else error

@@ -13,7 +13,7 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Allowance:
-    """`eps`: spacing at 1. `floor`: units of eps·size that any arithmetic may be off. `multiple`: of the honest error."""
+    """`eps`: spacing at 1. `floor`: units of eps·size that any arithmetic may be off. `multiple`: of honest error."""
 
     eps: float
     floor: float
@@ -34,7 +34,7 @@ TABLE: dict[str, Allowance] = {
 
 
 def kind_of(tensor: Tensor) -> str:
-    """The row of the table for this tensor: its dtype, or "tf32" where float32 products are rounded so on this device."""
+    """The row of the table for this tensor: its dtype, or "tf32" where its device rounds float32 products so."""
     name = str(tensor.dtype).removeprefix("torch.")
     if name == "float32" and tensor.is_cuda and torch.backends.cuda.matmul.allow_tf32:
         return "tf32"

@@ -29,8 +29,10 @@ class Trial:
     calls: tuple[str, ...] = ()
 
 
-def outcome_of(exercise: Exercise, case: Case, answer: Callable, patches: Patches | None = None, timeout: float | None = None) -> tuple[Outcome, Any, tuple]:
-    """Run an answer on private copies of the case's arguments: what came of it, the arguments afterwards, calls seen."""
+def outcome_of(
+    exercise: Exercise, case: Case, answer: Callable, patches: Patches | None = None, timeout: float | None = None
+) -> tuple[Outcome, Any, tuple]:
+    """Run an answer on copies of the case's arguments: what came of it, the arguments afterwards, calls seen."""
     given = private_copy(case.args)
 
     def call() -> Any:
@@ -45,7 +47,9 @@ def outcome_of(exercise: Exercise, case: Case, answer: Callable, patches: Patche
     return outcome, given, tuple(watch.seen)
 
 
-def try_answer(exercise: Exercise, case: Case, answer: Callable, patches: Patches, timeout: float | None = None) -> Trial:
+def try_answer(
+    exercise: Exercise, case: Case, answer: Callable, patches: Patches, timeout: float | None = None
+) -> Trial:
     """The answer on this case, checked. The expected value is computed after the answer has returned."""
     outcome, given, calls = outcome_of(exercise, case, answer, patches, timeout)
     if outcome.interrupted or isinstance(outcome.error, TimeUp):
@@ -77,7 +81,9 @@ def _by_value(exercise: Exercise, case: Case, outcome: Outcome, want: Any) -> Tr
     if observed.error is not None:
         message = f"The result cannot be used as it should: {describe_error(observed.error)}."
         return Trial(case, outcome, want, failure=Difference("runs", "", observed.error, want, message))
-    wanted = exercise.observed(want, private_copy(case.args)) if case.expected is BY_ORACLE or exercise._observe else want
+    wanted = (
+        exercise.observed(want, private_copy(case.args)) if case.expected is BY_ORACLE or exercise._observe else want
+    )
     failure = compare.values(observed.value, wanted, _exact(exercise, case), case.visible)
     return Trial(case, outcome, want, observed.value, wanted, failure)
 
@@ -90,11 +96,15 @@ def _oracle_result(exercise: Exercise, case: Case) -> Outcome:
 
 
 def _exact(exercise: Exercise, case: Case) -> Any:
-    """The oracle's result in float64, None where it cannot be had; hooks are compared with their own honest error too."""
+    """The oracle's result in float64, from which the honest error follows; None where it cannot be had."""
     if not exercise.exact or not any(isinstance(v, Tensor) and v.is_floating_point() for _, v in leaves(case.args)):
         return None
     given = in_double(private_copy(case.args))
-    exact = run(lambda: exercise.observed(compare.plain(exercise.call(exercise.solution, given)), in_double(private_copy(case.args))))
+    exact = run(
+        lambda: exercise.observed(
+            compare.plain(exercise.call(exercise.solution, given)), in_double(private_copy(case.args))
+        )
+    )
     return exact.value if exact.error is None else None
 
 
@@ -112,7 +122,13 @@ def _error_wanted(case: Case, outcome: Outcome, error: BaseException) -> Trial:
 def _structure(got: Any, want: Any) -> Difference | None:
     checked = run(lambda: compare.structure(got, want))
     if checked.error is not None:
-        return Difference("type", "", got, want, f"The result, {type(got).__name__}, cannot be looked at: {describe_error(checked.error)}.")
+        return Difference(
+            "type",
+            "",
+            got,
+            want,
+            f"The result, {type(got).__name__}, cannot be looked at: {describe_error(checked.error)}.",
+        )
     return checked.value
 
 

@@ -5,8 +5,21 @@ from typing import Any
 
 # The checks, in the order in which they are made.
 STAGES = (
-    "there", "callable", "signature", "runs", "allowed", "type", "shape", "dtype", "device", "untouched", "finite",
-    "reference", "fresh", "property", "passed",
+    "there",
+    "callable",
+    "signature",
+    "runs",
+    "allowed",
+    "type",
+    "shape",
+    "dtype",
+    "device",
+    "untouched",
+    "finite",
+    "reference",
+    "fresh",
+    "property",
+    "passed",
 )
 
 

@@ -18,24 +18,45 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "log_softmax": ("log_softmax", "_log_softmax"),
     "logsumexp": ("logsumexp", "logaddexp", "_logsumexp", "logcumsumexp"),
     "scaled_dot_product_attention": (
-        "scaled_dot_product_attention", "_scaled_dot_product_attention_math", "_scaled_dot_product_flash_attention",
-        "_scaled_dot_product_flash_attention_for_cpu", "_scaled_dot_product_efficient_attention",
-        "_scaled_dot_product_cudnn_attention", "_scaled_dot_product_fused_attention_overrideable",
-        "_flash_attention_forward", "_efficient_attention_forward",
+        "scaled_dot_product_attention",
+        "_scaled_dot_product_attention_math",
+        "_scaled_dot_product_flash_attention",
+        "_scaled_dot_product_flash_attention_for_cpu",
+        "_scaled_dot_product_efficient_attention",
+        "_scaled_dot_product_cudnn_attention",
+        "_scaled_dot_product_fused_attention_overrideable",
+        "_flash_attention_forward",
+        "_efficient_attention_forward",
     ),
-    "MultiheadAttention": ("multi_head_attention_forward", "_native_multi_head_attention", "_transform_bias_rescale_qkv",
-                           "_transformer_encoder_layer_fwd"),
+    "MultiheadAttention": (
+        "multi_head_attention_forward",
+        "_native_multi_head_attention",
+        "_transform_bias_rescale_qkv",
+        "_transformer_encoder_layer_fwd",
+    ),
     "layer_norm": ("layer_norm", "native_layer_norm", "_native_layer_norm"),
     "group_norm": ("group_norm", "native_group_norm", "instance_norm"),
-    "batch_norm": ("batch_norm", "native_batch_norm", "_native_batch_norm_legit", "_batch_norm_impl_index",
-                   "_native_batch_norm_legit_no_training", "_batch_norm_with_update"),
+    "batch_norm": (
+        "batch_norm",
+        "native_batch_norm",
+        "_native_batch_norm_legit",
+        "_batch_norm_impl_index",
+        "_native_batch_norm_legit_no_training",
+        "_batch_norm_with_update",
+    ),
     "rms_norm": ("rms_norm", "_fused_rms_norm"),
     "gelu": ("gelu",),
     "cosine_similarity": ("cosine_similarity", "pairwise_distance", "cosine_embedding_loss"),
     "cross_entropy": ("cross_entropy", "cross_entropy_loss", "_linear_cross_entropy"),
     "nll_loss": ("nll_loss", "nll_loss_nd", "nll_loss2d", "nll_loss_forward", "nll_loss2d_forward"),
-    "clip_grad": ("clip_grad_norm_", "clip_grad_norm", "clip_grad_value_", "_clip_grads_with_norm_", "get_total_norm",
-                  "_get_total_norm"),
+    "clip_grad": (
+        "clip_grad_norm_",
+        "clip_grad_norm",
+        "clip_grad_value_",
+        "_clip_grads_with_norm_",
+        "get_total_norm",
+        "_get_total_norm",
+    ),
 }
 # Names that stand for the code of whole modules.
 MODULES: dict[str, tuple[str, ...]] = {
@@ -71,7 +92,11 @@ class Watch:
             return
         for prefix, name in self.modules.items():
             wanted, _, cls = prefix.partition(":")
-            if (module == wanted or module.startswith(wanted + ".")) and (not cls or cls == owner) and name not in self.seen:
+            if (
+                (module == wanted or module.startswith(wanted + "."))
+                and (not cls or cls == owner)
+                and name not in self.seen
+            ):
                 self.seen.append(name)
 
 

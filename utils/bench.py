@@ -1,0 +1,90 @@
+"""`book bench`: the figures that the book promises, measured on this machine and printed; nothing here is a test.
+
+Times are medians of several runs, so that one slow moment does not count; imports are timed in new processes.
+"""
+
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from utils.paths import chapters_dir, solutions_dir
+
+
+def bench(
+    chapter: Annotated[int | None, typer.Option(help="Only this chapter's exercises and notebooks.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Measure what the book promises about speed and size."""
+    figures = {"imports": imports(), "grading": grading(chapter), "notebooks": notebooks(chapter)}
+    if as_json:
+        print(json.dumps(figures))
+        return
+    for part, values in figures.items():
+        print(part)
+        for name, value in values.items():
+            print(f"  {name:40} {value}")
+
+
+def imports(runs: int = 7) -> dict[str, Any]:
+    """Seconds that `import torch` and `import utils` cost in a new process, taken in turn so that both see one machine."""
+    seconds: dict[str, list[float]] = {"torch": [], "utils": []}
+    for _ in range(runs):
+        for name, taken in seconds.items():
+            code = f"import time; start = time.perf_counter(); import {name}; print(time.perf_counter() - start)"
+            done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+            taken.append(float(done.stdout))
+    torch, utils = statistics.median(seconds["torch"]), statistics.median(seconds["utils"])
+    return {"torch_seconds": round(torch, 3), "utils_seconds": round(utils, 3), "ratio": round(utils / torch, 3)}
+
+
+def grading(chapter: int | None = None, runs: int = 5) -> dict[str, Any]:
+    """Milliseconds of grading each solution, and of naming each wrong answer, once the reference is loaded."""
+    from utils.exercises import all_exercises
+    from utils.grading.check import check
+    from utils.reference import reference
+
+    model, loading = _timed(reference)
+    _, again = _timed(reference)
+    right, wrong = {}, {}
+    for exercise in all_exercises(chapter):
+        check(exercise.id, exercise.solution, model)
+        right[exercise.id] = 1000 * statistics.median(
+            _timed(check, exercise.id, exercise.solution, model)[1] for _ in range(runs)
+        )
+        for program in exercise.wrongs:
+            wrong[f"{exercise.id} {program.key}"] = 1000 * _timed(check, exercise.id, program.answer, model)[1]
+    slowest, slowest_wrong = max(right, key=right.get), max(wrong, key=wrong.get)
+    return {
+        "reference_first_seconds": round(loading, 2),
+        "reference_again_seconds": round(again, 4),
+        "exercises": len(right),
+        "right_median_ms": round(statistics.median(right.values()), 1),
+        "right_worst_ms": round(right[slowest], 1),
+        "right_worst": slowest,
+        "wrong_programs": len(wrong),
+        "wrong_median_ms": round(statistics.median(wrong.values()), 1),
+        "wrong_worst_ms": round(wrong[slowest_wrong], 1),
+        "wrong_worst": slowest_wrong,
+    }
+
+
+def notebooks(chapter: int | None = None) -> dict[str, Any]:
+    """Sizes of the notebooks in kilobytes."""
+    pattern = "*.ipynb" if chapter is None else f"{chapter:02}_*.ipynb"
+    sizes = {}
+    for folder in (chapters_dir(), solutions_dir()):
+        for path in sorted(folder.glob(pattern)):
+            sizes[f"{folder.name}/{path.name}"] = round(path.stat().st_size / 1000, 1)
+    return sizes
+
+
+def _timed(call: Callable, *args: Any) -> tuple[Any, float]:
+    start = time.perf_counter()
+    result = call(*args)
+    return result, time.perf_counter() - start
