@@ -32,7 +32,7 @@ def bench(
 
 
 def imports(runs: int = 7) -> dict[str, Any]:
-    """Seconds that `import torch` and `import utils` cost in a new process, taken in turn so that both see one machine."""
+    """Seconds that `import torch` and `import utils` cost in a new process, taken in turn."""
     seconds: dict[str, list[float]] = {"torch": [], "utils": []}
     for _ in range(runs):
         for name, taken in seconds.items():

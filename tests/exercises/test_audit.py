@@ -1,4 +1,4 @@
-"""Every exercise: its solution and right variants pass, its wrong answers are rejected and named, its stub fails politely."""
+"""Every exercise: solution and right variants pass, wrong answers are rejected and named, the stub fails politely."""
 
 import pytest
 

@@ -22,10 +22,23 @@ def bridge_of(hf_model, tokenizer_folder: Path, device: torch.device):
 
 
 def gpt2_from(config, state: dict[str, torch.Tensor]):
-    """GPT-2 of `config` (a `GPT2Config`) holding the tensors in `state`; the caller's random state is left alone."""
+    """GPT-2 of `config` (a `GPT2Config`) holding the tensors in `state`.
+
+    Raises:
+        ValueError: a tensor is missing or has another shape than `config` asks for.
+    """
     from transformers import GPT2LMHeadModel
 
     with quiet_and_offline():
-        return GPT2LMHeadModel.from_pretrained(
-            None, config=config, state_dict=state, dtype=torch.float32, attn_implementation="eager"
+        model, report = GPT2LMHeadModel.from_pretrained(
+            None,
+            config=config,
+            state_dict=state,
+            dtype=torch.float32,
+            attn_implementation="eager",
+            ignore_mismatched_sizes=True,  # reported below, in one line
+            output_loading_info=True,
         )
+    if wrong := sorted(report["missing_keys"]) + sorted(name for name, *_ in report["mismatched_keys"]):
+        raise ValueError(f"{wrong[0]} is missing or has another shape than {config.model_type}'s configuration says")
+    return model

@@ -11,13 +11,13 @@ from pathlib import Path
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from utils.paths import pocket_dir
 from utils.reference.bridge import gpt2_from
 from utils.reference.problems import ReferenceProblem
 from utils.reference.weights import check_weights, read_weights
 
 WEIGHTS, CONFIG, CHECKSUMS = "model.safetensors", "config.json", "checksums.json"
 _TABLE, _IDS = "transformer.wte.weight", "wte.token_ids"
-_REMEDY = "restore utils/reference/pocket from the repository, or reinstall the book"
 
 
 def is_compact(folder: Path) -> bool:
@@ -28,7 +28,7 @@ def is_compact(folder: Path) -> bool:
 def check_compact(folder: Path) -> None:
     """Raise what `compact_model` would for a file that is missing, cut short or changed, without reading tensors."""
     _read_json(folder / CONFIG)
-    check_weights(folder / WEIGHTS, _REMEDY, _read_json(folder / CHECKSUMS).get(WEIGHTS, ""))
+    check_weights(folder / WEIGHTS, _remedy(folder), _read_json(folder / CHECKSUMS).get(WEIGHTS, ""))
 
 
 def compact_model(folder: Path):
@@ -40,14 +40,14 @@ def compact_model(folder: Path):
     from transformers import GPT2Config
 
     check_compact(folder)
-    state = read_weights(folder / WEIGHTS, _REMEDY)
+    state = read_weights(folder / WEIGHTS, _remedy(folder))
     config = GPT2Config(**_read_json(folder / CONFIG))
     state = {name: tensor.float() if tensor.is_floating_point() else tensor for name, tensor in state.items()}
     try:
         state[_TABLE] = expand(state[_TABLE], state.pop(_IDS), config.vocab_size)
+        return gpt2_from(config, state)
     except (KeyError, IndexError, ValueError) as reason:
-        raise ReferenceProblem(f"The token table in {folder / WEIGHTS} does not fit ({reason}): {_REMEDY}.") from reason
-    return gpt2_from(config, state)
+        raise ReferenceProblem(f"{folder / WEIGHTS} does not fit together ({reason}): {_remedy(folder)}.") from reason
 
 
 def expand(
@@ -72,6 +72,12 @@ def _read_json(file: Path) -> dict:
     try:
         return json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError as reason:
-        raise ReferenceProblem(f"There is no {file.name} in {file.parent}: {_REMEDY}.") from reason
+        raise ReferenceProblem(f"There is no {file.name} in {file.parent}: {_remedy(file.parent)}.") from reason
     except (OSError, ValueError) as reason:
-        raise ReferenceProblem(f"{file} cannot be read ({reason}): {_REMEDY}.") from reason
+        raise ReferenceProblem(f"{file} cannot be read ({reason}): {_remedy(file.parent)}.") from reason
+
+
+def _remedy(folder: Path) -> str:
+    if folder == pocket_dir():
+        return "restore utils/reference/pocket from the repository, or install the book anew"
+    return f"put a whole copy of the model in {folder}"

@@ -54,7 +54,7 @@ def _promised_size(file: Path) -> int | None:
     with file.open("rb") as stream:
         prefix = stream.read(8)
         if len(prefix) < 8:
-            return 8 + 1  # even the length of the header is cut off
+            return 8  # even the length of the header is cut off
         (header_size,) = struct.unpack("<Q", prefix)
         header = stream.read(min(header_size, 100_000_000))
     if not header.startswith(b"{"):

@@ -44,7 +44,7 @@ var draw=function(){
   box.id="book-live-"+window.bookCount;
   box.textContent="";
   window.CircuitsVis.render(box.id,window.CircuitsVis.AttentionHeads,item[1]);
-  var text=box.parentNode.querySelector("details");
+  var text=box.closest("figure").querySelector("details");
   if(text)text.open=false;
  }
  window.bookFigures=waiting;

@@ -31,7 +31,7 @@ SEQUENTIAL = [[0, "#EAF1F7"], [0.25, "#A9CCE3"], [0.5, "#5B9CC9"], [0.75, "#1F6A
 # Zero is pale gray, below it orange, above it blue: two hues that no common color blindness confuses.
 DIVERGING = [[0, "#A63E00"], [0.25, "#E59A5F"], [0.5, "#F3F1EE"], [0.75, "#6CA9D2"], [1, "#004C7F"]]
 
-LEGEND_WIDTH = 44  # characters of legend on a line of a page 400 pixels wide
+LEGEND_WIDTH = 320  # pixels for a line of the legend on a page 400 pixels wide
 
 
 def style(place: int) -> tuple[str, str, str, str]:
@@ -64,14 +64,17 @@ def axis(name: str, **more: object) -> dict:
 
 def categories(labels: list[str], name: str, **more: object) -> dict:
     """An axis of labels; every label is written where there are few, else plotly leaves some out."""
-    every = {"dtick": 1} if len(labels) <= 26 else {}
-    return axis(name, **{"type": "category", "showgrid": False, "zeroline": False, **every, **more})
+    if len(labels) <= 26:
+        shown = {"dtick": 1}
+    else:
+        shown = {"nticks": 16} if all(label.isdigit() for label in labels) else {}
+    return axis(name, **{"type": "category", "showgrid": False, "zeroline": False, **shown, **more})
 
 
 def layout(height: int, *, legend: list[str] | None = None, **more: object) -> dict:
     """The layout that every plotly figure shares, `height` pixels and the legend's lines. `legend`: its entries."""
     entries = legend if legend and len(legend) > 1 else []
-    rows = -(-sum(len(entry) + 8 for entry in entries) // LEGEND_WIDTH)
+    rows = -(-sum(45 + 7 * len(entry) for entry in entries) // LEGEND_WIDTH)
     return {
         "height": height + 20 * rows,
         "autosize": True,
