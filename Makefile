@@ -2,6 +2,7 @@
 
 BIN   := .venv/bin
 STAMP := .venv/.made
+PIP   := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 LOCKS := requirements.lock requirements-modern.lock
 
 # A Python of at least 3.11, the first that is there. Another: make lab PYTHON=/path/to/python
@@ -19,13 +20,15 @@ help:
 
 env: $(STAMP)
 
+# Made anew only when what it is made from changes, so that a second `make lab` starts at once.
 $(STAMP): $(LOCKS) pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed: install it and run make again."; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || { rm -rf .venv; \
 		echo "$(PYTHON) cannot make a virtual environment: install its venv package (on Debian: python3-venv)."; exit 1; }
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-modern.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@echo "Making the environment in .venv. The first time, this takes some minutes."
+	@$(PIP) -r requirements.lock
+	@$(PIP) --no-deps -r requirements-modern.lock
+	@$(PIP) --no-deps --no-build-isolation -e .
 	@touch $@
 
 lab: env

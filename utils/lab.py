@@ -12,6 +12,10 @@ from utils.errors import BookError
 from utils.paths import chapters_dir
 
 
+# JupyterLab asks its makers for news and updates, and a newcomer whether it may. The book needs neither.
+_OFFLINE = ["--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
+
+
 class NoChapters(BookError):
     """There is nothing to open."""
 
@@ -32,4 +36,4 @@ def lab_command(arguments: list[str]) -> list[str]:
         raise NoChapters(f"There is no folder {folder}: install the book from a checkout with `make env`.")
     # JupyterLab will not start for root unless told to; in a container there is often nobody else.
     as_root = ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
-    return [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder}", *as_root, *arguments]
+    return [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder}", *_OFFLINE, *as_root, *arguments]

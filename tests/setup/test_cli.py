@@ -1,0 +1,85 @@
+"""The `book` command: what it lists it has, what goes wrong is one line, and figures come as one JSON object."""
+
+import json
+import re
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from utils import cli
+from utils.errors import BookError
+
+
+def run(*words):
+    return CliRunner().invoke(cli.make_app(words[0] if words else None), list(words))
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_every_command_of_the_table_has_help(name):
+    result = run(name, "--help")
+    assert result.exit_code == 0, result.output
+    assert f"book {name}" in result.output or f"{name} [OPTIONS]" in result.output
+
+
+def test_the_list_shows_each_command_with_its_summary():
+    result = run("--help")
+    listed = re.sub(r"[│\s]+", " ", result.output)
+    for name, (_, _, summary) in cli.COMMANDS.items():
+        assert f" {name} {summary}" in listed
+
+
+def test_an_unknown_command_is_a_usage_error():
+    result = run("paint")
+    assert result.exit_code == 2
+    assert "No such command 'paint'" in result.output
+
+
+def test_a_problem_is_one_line_without_a_traceback(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["book", "reference", "gpt3"])
+    with pytest.raises(SystemExit) as stopped:
+        cli.main()
+    printed = capsys.readouterr()
+    assert stopped.value.code == 1
+    assert printed.out == ""
+    assert re.fullmatch(r"'gpt3' is not a reference model: use [^\n]+\.\n", printed.err)
+
+
+def test_a_fault_of_ours_keeps_its_traceback(monkeypatch):
+    def broken(*_, **__):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(sys, "argv", ["book", "reference"])
+    monkeypatch.setattr("utils.reference.commands.chosen", broken)
+    with pytest.raises(ZeroDivisionError):
+        cli.main()
+
+
+def test_version():
+    result = run("--version")
+    assert (result.exit_code, result.output) == (0, "0.1.0\n")
+
+
+def test_reference_shows_the_choice(own_folders):
+    assert run("reference").output == "The reference is pocket: the small model shipped with the book.\n"
+
+
+def test_reference_takes_a_folder_and_prints_one_object(own_folders, tmp_path):
+    with pytest.raises(BookError, match="holds no config.json"):
+        raise run("reference", str(tmp_path)).exception
+    chosen = json.loads(run("reference", "gpt2-shaped", "--json").output)
+    assert chosen["reference"] == "gpt2-shaped" and chosen["changed"] is True
+    assert json.loads(run("reference", "--json").output)["changed"] is False
+
+
+def test_lab_opens_the_chapters_with_this_python(tmp_path, monkeypatch):
+    from utils import lab
+
+    monkeypatch.setattr(lab, "chapters_dir", lambda: tmp_path)
+    command = lab.lab_command(["--port", "8899"])
+    assert command[:3] == [sys.executable, "-m", "jupyterlab"]
+    assert f"--ServerApp.root_dir={tmp_path}" in command
+    assert command[-2:] == ["--port", "8899"]
+    monkeypatch.setattr(lab, "chapters_dir", lambda: tmp_path / "none")
+    with pytest.raises(BookError, match="There is no folder"):
+        lab.lab_command([])
