@@ -11,7 +11,6 @@ import typer
 from utils.errors import BookError
 from utils.paths import chapters_dir
 
-
 # JupyterLab asks its makers for news and updates, and a newcomer whether it may. The book needs neither.
 _OFFLINE = ["--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
 

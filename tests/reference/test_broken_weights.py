@@ -41,7 +41,7 @@ COMPACT = {
     "cut in the tensors": (cut(9000), r"is cut short \(9,000 of [\d,]+ bytes\): put a whole copy"),
     "cut in the header": (cut(100), r"is cut short \(100 of [\d,]+ bytes\): put a whole copy"),
     "cut to nothing": (cut(3), r"is cut short \(3 of 8 bytes\): put a whole copy"),
-    "another format": (overwrite("model.safetensors", "version https://git-lfs"), "is not a weights file .*: put a whole copy"),
+    "another format": (overwrite("model.safetensors", "version 1"), "is not a weights file .*: put a whole copy"),
     "one byte changed": (flip_a_byte, "is not the file it should be .*SHA-256.*: put a whole copy"),
 }
 
