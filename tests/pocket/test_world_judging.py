@@ -116,3 +116,9 @@ def test_a_story_about_someone_else_than_asked_is_refused(told):
     story = told[0]
     assert not check_story(story.text, {"hero": story.facts["pal"]})["hero"]
     assert not check_story(story.text, {"plot": "fear"})["plot"]
+
+
+def test_articles_agree(told):
+    for story in told:
+        assert not re.search(r"\b[Aa] ([aeiou]|honest)", story.text), story.text
+        assert not re.search(r"\b[Aa]n (?!honest)[^aeiou]", story.text), story.text

@@ -84,8 +84,8 @@ def group(*variants: str) -> tuple[Template, ...]:
 
 
 def with_article(word: str) -> str:
-    """'apple' → 'an apple'; the world has no silent h and no 'u' that sounds like 'you'."""
-    return ("an " if word[0] in "aeiou" else "a ") + word
+    """'apple' → 'an apple', 'honest' → 'an honest'; the world has no 'u' that sounds like 'you'."""
+    return ("an " if word[0] in "aeiou" or word.startswith("honest") else "a ") + word
 
 
 class Teller:
