@@ -6,7 +6,6 @@ Each command lives with the job it does. `book --help` lists them from the table
 
 import sys
 from importlib import import_module
-from pathlib import Path
 
 import typer
 
@@ -41,8 +40,6 @@ def make_app(asked: str | None) -> typer.Typer:
     app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
     app.callback()(_book)
     for name, (module, attribute, summary) in COMMANDS.items():
-        if not _is_there(module):
-            continue
         command = getattr(import_module(module), attribute) if name == asked else _listed_only
         if isinstance(command, typer.Typer):
             app.add_typer(command, name=name, help=summary)
@@ -65,7 +62,3 @@ def _book(
 
 def _listed_only() -> None:
     raise AssertionError("a command that was not asked for was run")
-
-
-def _is_there(module: str) -> bool:
-    return Path(utils.__file__).parent.parent.joinpath(*module.split(".")).with_suffix(".py").is_file()

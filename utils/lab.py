@@ -5,14 +5,15 @@ Everything after `--` goes to JupyterLab as it is: `book lab -- --no-browser --p
 
 import os
 import sys
+from pathlib import Path
 
 import typer
 
 from utils.errors import BookError
 from utils.paths import chapters_dir
 
-# JupyterLab asks its makers for news and updates, and a newcomer whether it may. The book needs neither.
-_OFFLINE = ["--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
+# Defaults that a person can still change in JupyterLab: no question about news, no look for updates on the network.
+_DEFAULTS = Path(__file__).resolve().parent / "lab_settings"
 
 
 class NoChapters(BookError):
@@ -35,4 +36,5 @@ def lab_command(arguments: list[str]) -> list[str]:
         raise NoChapters(f"There is no folder {folder}: install the book from a checkout with `make env`.")
     # JupyterLab will not start for root unless told to; in a container there is often nobody else.
     as_root = ["--allow-root"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
-    return [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder}", *_OFFLINE, *as_root, *arguments]
+    places = [f"--ServerApp.root_dir={folder}", f"--LabApp.app_settings_dir={_DEFAULTS}"]
+    return [sys.executable, "-m", "jupyterlab", *places, *as_root, *arguments]

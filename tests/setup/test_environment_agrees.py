@@ -119,6 +119,13 @@ def test_torch_is_pinned_and_its_companions_stay_out(wanted, lock):
     assert not {"torchvision", "torchaudio"} & set(lock)
 
 
+def test_every_kind_of_data_file_in_the_package_is_shipped():
+    settings = tomllib.loads((book_root() / "pyproject.toml").read_text())["tool"]["setuptools"]
+    shipped = {pattern.removeprefix("*") for pattern in settings["package-data"]["*"]}
+    files = [path for path in (book_root() / "utils").rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    assert {path.suffix for path in files} - {".py"} <= shipped
+
+
 @pytest.mark.parametrize("name", [LOCK, MODERN, CONDA, "pyproject.toml"])
 def test_no_index_is_named(name):
     text = (book_root() / name).read_text()
