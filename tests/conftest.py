@@ -13,7 +13,7 @@ def pytest_configure(config):
 
     The cache lasts from run to run, as it does for a learner; what a learner would miss is new each time.
     """
-    os.environ["BOOK_CACHE"] = str(config.cache.mkdir("book"))
+    os.environ["BOOK_CACHE"] = str(config.rootpath / ".pytest_cache" / "book")
     os.environ["BOOK_DATA"] = config.stash[_data] = tempfile.mkdtemp(prefix="book-data-")
     os.environ.pop("BOOK_DEVICE", None)
     os.environ.setdefault("OMP_NUM_THREADS", "1")
