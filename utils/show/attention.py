@@ -30,7 +30,7 @@ LINKS = 3  # how many of a head's strongest links the text form gives
 _STYLE = (
     "<style>.book-heads-box h3{font-size:1em;font-weight:400;margin:.2em 0!important}.book-heads-box h2{display:none}"
     ".book-heads-box h4{font-size:.7em;font-weight:400}"
-    ".book-heads-box div:has(>canvas){max-width:34em!important}"
+    ".book-heads-box div:has(>canvas){max-width:min(100%,34em)!important}"
     "[data-jp-theme-light=false] .book-heads-box canvas{filter:invert(1) hue-rotate(180deg)}</style>"
 )
 _WAITING = (

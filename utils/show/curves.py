@@ -44,7 +44,7 @@ def lines(
     title, note = sentences(title=title, note=note)
     if not isinstance(series, Mapping) or not series:
         raise ShowProblem(f'series should be a dict like {{"label": values}}, but got {describe(series)}.')
-    places, spoken, x_axis = _places(x, x_name, log_x)
+    places, spoken, x_axis, hover = _places(x, x_name, log_x)
     curves = {visible(name): _along(values, len(places), name) for name, values in series.items()}
     data = [_band(name, edges, list(series), places) for name, edges in (band or {}).items()]
     for place, (name, values) in enumerate(curves.items()):
@@ -58,7 +58,7 @@ def lines(
                 "mode": "lines+markers" if len(places) <= FEW else "lines",
                 "line": {"color": color, "dash": dash, "width": 2},
                 "marker": {"symbol": symbol, "size": 7, "color": color},
-                "hovertemplate": f"{theme.plotly_text(x_name)} %{{x}}<br>"
+                "hovertemplate": f"{theme.plotly_text(x_name)} {hover}<br>"
                 f"{theme.plotly_text(name)}: %{{y:.4g}}<extra></extra>",
             }
         )
@@ -100,19 +100,20 @@ def histogram(
     return Figure(figure.data, figure.layout, figure.title, figure.note, "\n".join([*spread, figure.body]))
 
 
-def _places(x: Any, x_name: str, log_x: bool) -> tuple[list, list[str], dict]:
-    """The places along x for plotly, the same in words, and the axis."""
+def _places(x: Any, x_name: str, log_x: bool) -> tuple[list, list[str], dict, str]:
+    """The places along x for plotly, the same in words, the axis, and how hovering writes a place."""
     if isinstance(x, (list, tuple)) and x and isinstance(x[0], str):
-        spoken = labels_for(x, len(x), x_name)
+        spoken, hover = labels_for(x, len(x), x_name), "%{x}"
         places: list = theme.plotly_texts(spoken)
         axis = theme.categories(spoken, x_name)
     else:
         places = tidy_list(numbers(x, "x", "x"), 6)
         spoken = [short(place) for place in places]
+        hover = "%{x:.4~g}"
         axis = theme.axis(x_name, zeroline=False, **({"type": "log"} if log_x else {}))
     if len(places) > MOST_PLACES:
         raise ShowProblem(f"A curve may have {MOST_PLACES} places at most, but got {len(places)}: show every nth.")
-    return places, spoken, axis
+    return places, spoken, axis, hover
 
 
 def _along(values: Any, length: int, name: str) -> np.ndarray:

@@ -15,7 +15,15 @@ from utils.show.html import note_html, title_html
 
 PLOTLY = "application/vnd.plotly.v1+json"
 MAX_LINES = 40
-_CONFIG = {"displaylogo": False, "responsive": True, "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"]}
+
+# By default plotly.js 4 offers to send a figure's data to its makers' server: neither the button nor the address here.
+CONFIG = {
+    "displaylogo": False,
+    "responsive": True,
+    "showSendToCloud": False,
+    "plotlyServerURL": "",
+    "modeBarButtons": [["zoom2d", "pan2d", "resetScale2d", "toImage"]],
+}
 
 
 def in_lines(*parts: str) -> str:
@@ -51,6 +59,7 @@ class Figure:
     title: str
     note: str
     body: str
+    min_width: int = 0  # pixels; on a narrower page the drawing scrolls sideways
 
     @property
     def spec(self) -> dict:
@@ -58,7 +67,7 @@ class Figure:
         return {
             "data": self.data,
             "layout": {**self.layout, "meta": {"title": self.title, "note": self.note}},
-            "config": _CONFIG,
+            "config": CONFIG,
         }
 
     @property
@@ -76,7 +85,8 @@ class Figure:
         body = in_lines(self.body, "").rstrip("\n")
         display({"text/html": title_html(self.title), "text/plain": self.title}, raw=True)
         display({PLOTLY: self.spec, "text/plain": body}, raw=True)
-        display({"text/html": note_html(self.note, f"{self.title}\n{body}"), "text/plain": self.note}, raw=True)
+        note = note_html(self.note, f"{self.title}\n{body}", self.min_width)
+        display({"text/html": note, "text/plain": self.note}, raw=True)
 
     def __repr__(self) -> str:
         return self.text

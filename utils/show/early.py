@@ -18,6 +18,7 @@ from utils.show.values import numbers, short, tidy_list
 from utils.show.words import clipped, labels_for, positioned, sentences, visible
 
 TEXT_COLUMNS = 8
+CELL_WIDTH = 56  # pixels that a token in a cell needs; a narrower page scrolls sideways
 
 
 def lens(
@@ -64,10 +65,12 @@ def lens(
     }
     layout = theme.layout(
         int(np.clip(30 * n_layers + 70, 200, 640)) + slant(columns),
+        above=theme.COLORBAR,
         xaxis=theme.categories(columns, "position and input token"),
         yaxis=theme.categories(rows, "layer"),
     )
-    return Figure([trace], layout, title, note, _in_words(rows, columns, spoken, best, value_name))
+    body = _in_words(rows, columns, spoken, best, value_name)
+    return Figure([trace], layout, title, note, body, min_width=100 * round(1.5 + CELL_WIDTH * n_pos / 100))
 
 
 def _hover(spoken: list[list[list[str]]], grid: np.ndarray) -> list[list[str]]:

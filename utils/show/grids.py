@@ -57,6 +57,7 @@ def matrix(
         trace["texttemplate"] = "%{z:.3~g}"
     layout = theme.layout(
         int(np.clip(26 * grid.shape[0] + 70, 150, 640)) + slant(column_labels),
+        above=theme.COLORBAR,
         xaxis=theme.categories(column_labels, column_name),
         yaxis=theme.categories(row_labels, row_name, autorange="reversed"),
     )
@@ -108,7 +109,7 @@ def matrices(
             row_labels, "", domain=[bottom, top], anchor=f"x{number}", autorange="reversed", **hidden
         )
         words.append(_words_at(name, (left + right) / 2, top, "center", "bottom", 12))
-    words.append(_words_at(f"rows: {row_name}, columns: {column_name}; hover to read a cell", 0, 0, "left", "top", 11))
+    words.append(_words_at(f"rows: {row_name}, columns: {column_name}", 0, 0, "left", "top", 11))
     scale = theme.color_scale(*_extremes(grid), diverging)
     coloraxis = {
         "colorscale": scale["colorscale"],
@@ -116,8 +117,8 @@ def matrices(
         "cmax": scale["zmax"],
         "colorbar": theme.colorbar(value_name),
     }
-    layout = theme.layout(height + 38, coloraxis=coloraxis, annotations=words, **axes)
-    layout["margin"] = {"l": 8, "r": 16, "t": 14, "b": 24}
+    layout = theme.layout(height + 38, above=theme.COLORBAR, coloraxis=coloraxis, annotations=words, **axes)
+    layout["margin"] |= {"l": 8, "r": 8, "b": 24}
     body = _in_words(grid, names, row_labels, column_labels)
     head = f"{len(names)} panels; rows: {row_name}, columns: {column_name}; the largest cells of each"
     return Figure(data, layout, title, note, f"{head}\n{body}")
@@ -126,7 +127,7 @@ def matrices(
 def slant(labels: list[str]) -> int:
     """Pixels for labels that plotly turns where they do not fit side by side."""
     longest = max(len(label) for label in labels)
-    return min(110, 6 * longest) if longest * len(labels) > 40 else 0
+    return min(80, 5 * longest) if longest * len(labels) > 60 else 0
 
 
 def _check_size(grid: np.ndarray) -> None:

@@ -28,10 +28,17 @@ def title_html(title: str) -> str:
     return f'<div class="book-title" style="font-weight:600;color:{INK}">{escape(title)}</div>'
 
 
-def note_html(note: str, text: str) -> str:
-    """The note under a figure, and the figure as text behind a fold, for screen readers and for who wants numbers."""
+def note_html(note: str, text: str, min_width: int = 0) -> str:
+    """The note under a figure, and the figure as text behind a fold, for screen readers and for who wants numbers.
+
+    `min_width`: the pixels that the drawing above needs; on a narrower page it scrolls sideways.
+    """
+    wide = f"book-wide-{min_width}"
+    area = f".jp-OutputArea:has(.{wide}) "
+    scroll = f"<style>{area}.jp-RenderedPlotly{{min-width:{min_width}px}}{area}{{overflow-x:auto}}</style>"
     note_ = f'<p style="margin:0 0 .3em">{escape(note)}</p>'
-    return f'{_THEME}<div class="book-note" style="max-width:46em;color:{INK}">{note_}{folded_text(text)}</div>'
+    body = f'style="max-width:46em;color:{INK}">{note_}{folded_text(text)}</div>'
+    return f'{_THEME}{scroll if min_width else ""}<div class="book-note{f" {wide}" if min_width else ""}" {body}'
 
 
 def folded_text(text: str, *, unfolded: bool = False) -> str:

@@ -31,6 +31,7 @@ SEQUENTIAL = [[0, "#EAF1F7"], [0.25, "#A9CCE3"], [0.5, "#5B9CC9"], [0.75, "#1F6A
 # Zero is pale gray, below it orange, above it blue: two hues that no common color blindness confuses.
 DIVERGING = [[0, "#A63E00"], [0.25, "#E59A5F"], [0.5, "#F3F1EE"], [0.75, "#6CA9D2"], [1, "#004C7F"]]
 
+COLORBAR = 24  # pixels above the plot that its color bar takes
 LEGEND_WIDTH = 320  # pixels for a line of the legend on a page 400 pixels wide
 
 
@@ -71,18 +72,22 @@ def categories(labels: list[str], name: str, **more: object) -> dict:
     return axis(name, **{"type": "category", "showgrid": False, "zeroline": False, **shown, **more})
 
 
-def layout(height: int, *, legend: list[str] | None = None, **more: object) -> dict:
-    """The layout that every plotly figure shares, `height` pixels and the legend's lines. `legend`: its entries."""
+def layout(height: int, *, legend: list[str] | None = None, above: int = 0, **more: object) -> dict:
+    """The layout that every plotly figure shares: `height` pixels, and what lies above it.
+
+    `legend`: its entries, none for a single one. `above`: more pixels above the plot, for a color bar say.
+    """
     entries = legend if legend and len(legend) > 1 else []
     rows = -(-sum(45 + 7 * len(entry) for entry in entries) // LEGEND_WIDTH)
     return {
-        "height": height + 20 * rows,
+        "height": height + 20 * rows + above,
         "autosize": True,
-        "margin": {"l": 56, "r": 16, "t": 14 + 20 * rows, "b": 44},
+        "margin": {"l": 56, "r": 16, "t": 14 + 20 * rows + above, "b": 44},
         "paper_bgcolor": CLEAR,
         "plot_bgcolor": CLEAR,
         "font": {"family": FONT, "size": 12, "color": INK},
         "hoverlabel": {"bgcolor": "#202124", "font": {"color": "#FFFFFF", "size": 13}},
+        "modebar": {"bgcolor": CLEAR, "color": INK, "activecolor": BLUE},
         "showlegend": bool(entries),
         "legend": {"orientation": "h", "x": 0, "xanchor": "left", "y": 1, "yanchor": "bottom", "bgcolor": CLEAR},
         **more,
@@ -90,8 +95,20 @@ def layout(height: int, *, legend: list[str] | None = None, **more: object) -> d
 
 
 def colorbar(name: str) -> dict:
-    """The bar that says what the colors mean."""
-    return {"title": {"text": plotly_text(name), "side": "right"}, "thickness": 12, "outlinewidth": 0, "len": 1}
+    """The bar that says what the colors mean, lying above the plot: a narrow page has no room beside it."""
+    return {
+        "title": {"text": plotly_text(name), "side": "right"},
+        "orientation": "h",
+        "x": 0,
+        "xanchor": "left",
+        "y": 1,
+        "yanchor": "bottom",
+        "lenmode": "pixels",
+        "len": 230,
+        "thickness": 10,
+        "outlinewidth": 0,
+        "nticks": 5,
+    }
 
 
 def color_scale(low: float, high: float, diverging: bool | None) -> dict:
