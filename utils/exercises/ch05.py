@@ -760,9 +760,9 @@ def _layer(draw, x):
 
 @whole.prop("future_never_changes_the_past")
 def _(answer, draw):
-    x, *weights = _layer(draw, draw.normal("2 9 7"))
+    x, *weights = _layer(draw, draw.normal("2 9 d_model"))
     changed = x.clone()
-    changed[:, 5:] = draw.normal("2 4 7")
+    changed[:, 5:] = draw.normal("2 4 d_model")
     before, after = answer(x.clone(), *weights)[:, :5], answer(changed, *weights)[:, :5]
     gap = float((before - after).abs().max())
     return (
@@ -774,7 +774,7 @@ def _(answer, draw):
 
 @whole.prop("gradients_flow")
 def _(answer, draw):
-    args = [a.clone().requires_grad_() for a in _layer(draw, draw.normal("2 5 7"))]
+    args = [a.clone().requires_grad_() for a in _layer(draw, draw.normal("2 5 d_model"))]
     out = answer(*args)
     if not out.requires_grad:
         return (
@@ -897,6 +897,19 @@ def _(x, W_Q, b_Q, W_K, b_K, *rest):
 @whole.wrong("values_are_the_stream", "The values are the keys: v has its own weights W_V and b_V.")
 def _(x, W_Q, b_Q, W_K, b_K, W_V, b_V, W_O, b_O):
     return attention(x, W_Q, b_Q, W_K, b_K, W_K, b_K, W_O, b_O)
+
+
+@whole.wrong(
+    "stream_added",
+    "The stream x is added to the result: the layer gives only what it writes; the block adds it to the stream.",
+)
+def _(x, *weights):
+    return x + attention(x, *weights)
+
+
+@whole.wrong("no_gradient", "No gradient flows back through the result: a detach, .data or no_grad cuts it off.")
+def _(x, *weights):
+    return attention(x, *weights).detach()
 
 
 @whole.right

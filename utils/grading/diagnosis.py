@@ -16,6 +16,7 @@ from utils.grading import compare, general
 from utils.grading.cases import Case
 from utils.grading.held import Patches
 from utils.grading.run import Outcome, run
+from utils.grading.trees import private_copy
 from utils.grading.trial import Trial, outcome_of
 
 
@@ -80,7 +81,18 @@ def _fitting(exercise: Exercise, failed: Trial, others: Sequence[Trial]) -> list
 
 
 def _same(exercise: Exercise, trial: Trial, wrong: Wrong) -> bool:
-    return same_outcome(trial.outcome, outcome_of(exercise, trial.case, wrong.answer)[0], trial.case.visible)
+    theirs = outcome_of(exercise, trial.case, wrong.answer)[0]
+    return same_outcome(
+        _seen(exercise, trial.case, trial.outcome), _seen(exercise, trial.case, theirs), trial.case.visible
+    )
+
+
+def _seen(exercise: Exercise, case: Case, outcome: Outcome) -> Outcome:
+    """What of an outcome is compared; the raw result where it cannot be observed."""
+    if outcome.error is not None or exercise._observe is None:
+        return outcome
+    observed = run(lambda: exercise.observed(outcome.value, private_copy(case.args)))
+    return outcome if observed.error is not None else observed
 
 
 def same_outcome(a: Outcome, b: Outcome, visible: Tensor | None = None) -> bool:
@@ -107,6 +119,11 @@ def _scene(exercise: Exercise, failed: Trial) -> general.Scene | None:
     axes = named_axes(exercise.returns, want.ndim) if not failure.path else tuple(f"axis {i}" for i in range(want.ndim))
     constants = {name: float(v) for name, v in _named_numbers(exercise, failed.case.args)}
     visible = failed.case.visible if not failure.path else None
+    if visible is not None:
+        # What the model keeps in cells that do not count says nothing about the answer: the oracle's values do.
+        oracle = outcome_of(exercise, failed.case, exercise.solution)[0]
+        if isinstance(oracle.value, Tensor) and oracle.value.shape == want.shape:
+            want, visible = oracle.value, None
     return general.Scene(got, want, axes, bound_sizes(exercise, failed.case.args), visible, constants)
 
 

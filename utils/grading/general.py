@@ -130,6 +130,11 @@ def missing_axis(scene: Scene) -> Finding | None:
                         "sum without keepdim."
                     ),
                 )
+    if got.ndim == want.ndim + 1 and want.is_floating_point():
+        for i in range(got.ndim):
+            for word, reduced in (("summed", got.sum(i)), ("averaged", got.mean(i))):
+                if reduced.shape == want.shape and agree(reduced, want):
+                    return "axis_kept", f"The axis at place {i}, of length {got.shape[i]}, was to be {word} away."
     if got.ndim in (want.ndim - 1, want.ndim):
         for i, name in enumerate(scene.axes[: want.ndim]):
             flat = got.squeeze(i) if got.ndim == want.ndim and got.shape[i] == 1 else got
@@ -296,10 +301,17 @@ def _figure(x: float) -> str:
 
 def dtype_note(got: Tensor, want: Tensor) -> Finding | None:
     """Right in value but of another dtype."""
-    if got.shape == want.shape and got.dtype != want.dtype and not got.is_complex():
-        if agree(got.to(want.dtype), want, slack=16.0):
-            return (
-                "dtype",
-                f"The values are right; only the dtype is not: {short(got.dtype)} where {short(want.dtype)} is wanted.",
-            )
-    return None
+    if got.shape != want.shape or got.dtype == want.dtype or got.is_complex():
+        return None
+    coarser = (
+        got.is_floating_point()
+        and want.is_floating_point()
+        and torch.finfo(got.dtype).eps > torch.finfo(want.dtype).eps
+    )
+    left, right = (got, want.to(got.dtype)) if coarser else (got.to(want.dtype), want)
+    if not agree(left, right, slack=16.0):
+        return None
+    return (
+        "dtype",
+        f"The values are right; only the dtype is not: {short(got.dtype)} where {short(want.dtype)} is wanted.",
+    )
