@@ -46,7 +46,7 @@ def imports(runs: int = 7) -> dict[str, Any]:
 def grading(chapter: int | None = None, runs: int = 5) -> dict[str, Any]:
     """Milliseconds of grading each solution, and of naming each wrong answer, once the reference is loaded."""
     from utils.exercises import all_exercises
-    from utils.grading.check import check
+    from utils.grading.checking import check
     from utils.reference import reference
 
     model, loading = _timed(reference)

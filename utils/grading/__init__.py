@@ -3,7 +3,7 @@
 from typing import Any
 
 _WHERE = {
-    "check": "check",
+    "check": "checking",
     "grade": "notebook",
     "hint": "notebook",
     "use": "notebook",

@@ -9,7 +9,7 @@ from typing import Any
 
 from utils.exercises import all_exercises
 from utils.exercises.declare import Exercise
-from utils.grading.check import check
+from utils.grading.checking import check
 
 
 @dataclass(frozen=True)

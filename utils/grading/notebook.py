@@ -5,7 +5,7 @@ from typing import Any
 
 from utils.exercises import UnknownExercise, exercise
 from utils.exercises.declare import Exercise
-from utils.grading.check import check
+from utils.grading.checking import check
 from utils.grading.verdict import Verdict
 
 # The answers that passed in this kernel, by exercise id.

@@ -1,0 +1,84 @@
+"""Mistakes that any exercise can show are told from the values, with their evidence."""
+
+import math
+
+import pytest
+import torch
+
+from utils.grading.general import Scene, dtype_note, find
+
+WANT = torch.randn(2, 4, 5, 3, generator=torch.Generator().manual_seed(0))
+AXES = ("batch", "n_heads", "pos", "d_head")
+SIZES = {"batch": 2, "n_heads": 4, "pos": 5, "d_head": 32}
+
+
+def scene(got, want=WANT, **more):
+    axes = AXES[: want.ndim]
+    return Scene(got, want, axes, SIZES, **more)
+
+
+def with_nan():
+    out = WANT.clone()
+    out[0, 0, 0] = torch.nan
+    return out
+
+
+def only(axis, index):
+    out = WANT + 1
+    out.select(axis, index).copy_(WANT.select(axis, index))
+    return out
+
+
+def except_for(axis, index):
+    out = WANT.clone()
+    out.select(axis, index).add_(torch.arange(out.select(axis, index).numel()).reshape(out.select(axis, index).shape) + 1)
+    return out
+
+
+MISTAKES = {
+    "factor by √d_head": (WANT * math.sqrt(32), "factor", "√d_head"),
+    "factor 1/d_head": (WANT / 32, "factor", "1/d_head"),
+    "a factor of no name": (WANT * 1.77, "factor", "1.77"),
+    "sign": (-WANT, "sign", "opposite"),
+    "offset": (WANT + 0.25, "offset", "plus 0.25"),
+    "bias": (WANT + torch.tensor([1.0, -2.0, 3.0]), "bias", "d_head"),
+    "transposed": (WANT.transpose(1, 2), "transposed", "pos"),
+    "permuted": (WANT.permute(1, 2, 0, 3), "permuted", "n_heads"),
+    "missing batch axis": (WANT[0], "first_only", "batch"),
+    "summed away": (WANT.sum(1), "summed_away", "n_heads"),
+    "averaged away, kept as 1": (WANT.mean(1, keepdim=True), "averaged_away", "n_heads"),
+    "extra axis": (WANT[:, None], "extra_axis", "squeeze(1)"),
+    "flat": (WANT.flatten(2), "shape_only", "(2, 4, 5, 3)"),
+    "shifted": (WANT.roll(1, 2), "shifted", "one place too late"),
+    "shifted back": (WANT.roll(-1, 2), "shifted", "one place too early"),
+    "reversed": (WANT.flip(2), "reversed", "pos"),
+    "batch 0 only": (only(0, 0), "first_batch_only", "batch 0"),
+    "last row wrong": (except_for(2, 4), "last_pos_wrong", "pos 4"),
+    "first row wrong": (except_for(2, 0), "first_pos_wrong", "pos 0"),
+    "nan rows": (with_nan(), "nan_rows", "1 whole row is NaN"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_named_with_evidence(name):
+    got, key, evidence = MISTAKES[name]
+    found = find(scene(got.contiguous()))
+    assert found, "nothing was found"
+    assert found[0][0] == key
+    assert evidence in found[0][1]
+
+
+def test_offset_names_the_argument_that_it_is():
+    found = find(scene(WANT + 0.1, constants={"eps": 0.1}))
+    assert found[0][0] == "offset" and "eps" in found[0][1]
+
+
+def test_noise_is_not_explained():
+    noise = torch.randn(WANT.shape, generator=torch.Generator().manual_seed(1))
+    assert find(scene(noise)) == []
+
+
+def test_right_values_of_another_dtype():
+    assert dtype_note(WANT.half(), WANT)[0] == "dtype"
+    assert dtype_note(WANT, WANT.double())[0] == "dtype"
+    assert dtype_note((WANT + 1).half(), WANT) is None
