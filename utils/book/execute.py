@@ -84,7 +84,6 @@ def execute(
         kernel_name="python3",
         kernel_manager_class=OwnKernelManager,
         record_timing=False,
-        coalesce_streams=True,
         resources={"metadata": {"path": str(folder)}},
         on_cell_start=starting,
         on_cell_executed=finished,

@@ -18,7 +18,14 @@ from utils.book.problems import BuildProblem, shown
 from utils.book.source import Cell, Chapter
 from utils.book.strip import chapter_text, solution_text
 
-NOT_A_NOTEBOOK = (nbformat.reader.NotJSONError, nbformat.ValidationError, UnicodeDecodeError, AttributeError, KeyError)
+NOT_A_NOTEBOOK = (  # all that nbformat raises on JSON of another shape, besides its own errors
+    nbformat.reader.NotJSONError,
+    nbformat.ValidationError,
+    UnicodeDecodeError,
+    AttributeError,
+    KeyError,
+    TypeError,
+)
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 
 

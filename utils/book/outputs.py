@@ -1,7 +1,7 @@
 """Makes stored outputs say nothing about the machine or the moment, and refuses those that do.
 
-What can be normalized is (counts, stream order). What cannot is named: a warning on stderr, a path, an address in
-memory, a duration or a date would make two builds differ, and tells the reader nothing.
+What can be normalized is (counts, how a stream was cut into messages). What cannot is named: a warning on stderr, a
+path, an address in memory, a duration or a date would make two builds differ, and tells the reader nothing.
 """
 
 import re
@@ -17,14 +17,14 @@ ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
 FOLDERS = "home|root|Users|tmp|var|usr|opt|private|mnt|work|workspace"
 PATH = re.compile(rf"(?<![\w.:/])/(?:{FOLDERS})/[\w.-]+|\b[A-Za-z]:\\\w+")
 TIMING = re.compile(
-    r"\b\d+(?:\.\d+)?\s?(?:ns|µs|μs|us|ms|secs?|seconds?)\b|\b\d+\.\d+\s?s\b"
+    r"\b\d+(?:\.\d+)?\s?(?:ns|µs|μs|us|ms|secs?|seconds?)\b|\b\d+\.\d+\s?s(?!\w|\.\w)"
     r"|\bit/s\b|s/it\b|\b(?:Wall time|CPU times)\b|\b\d{1,2}:\d\d:\d\d\b|\b20\d\d-\d\d-\d\d\b"
 )
 REFUSED = {"a path of this machine": PATH, "an address in memory": ADDRESS, "a time or a date": TIMING}
 
 
 def normalize(notebook: NotebookNode) -> None:
-    """In place: kernel's additions to the metadata go, execution counts run from 1, execution times are dropped."""
+    """In place: the kernel's additions to the metadata go, counts run from 1, each stream is one piece."""
     notebook.metadata["language_info"] = {"name": "python"}
     count = 0
     for cell in notebook.cells:
@@ -33,9 +33,29 @@ def normalize(notebook: NotebookNode) -> None:
             continue
         count += 1
         cell.execution_count = count
+        cell.outputs = _whole_streams(cell.outputs)
         for output in cell.outputs:
             if output.output_type == "execute_result":
                 output.execution_count = count
+
+
+def _whole_streams(outputs: list[NotebookNode]) -> list[NotebookNode]:
+    """Neighboring pieces of one stream as one, and of a line that was written over its last state.
+
+    nbclient can do this too (`coalesce_streams`), in time that grows with the square of a line's length.
+    """
+    whole: list[NotebookNode] = []
+    for output in outputs:
+        last = whole[-1] if whole else {}
+        if output.output_type == "stream" and output.name == last.get("name"):
+            last.text += output.text
+        else:
+            whole.append(output)
+    for output in whole:
+        if output.output_type == "stream":
+            lines = output.text.replace("\r\n", "\n").split("\n")
+            output.text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in lines)
+    return whole
 
 
 def output_problems(notebook: NotebookNode) -> Iterator[tuple[str, str]]:
