@@ -45,6 +45,10 @@ class Special:
     dtype: str = "float32"
 
 
+class Unfit(Exception):
+    """Raised by a probe: what the answer gave cannot be used. Its sentence goes to the learner as it stands."""
+
+
 class DeclarationError(Exception):
     """An exercise is declared wrongly: a fault of the book's, found when the book is tested."""
 
@@ -105,7 +109,10 @@ class Exercise:
         return fn
 
     def on_reference(self, fn: Callable) -> Callable:
-        """`fn(cache)` or `fn(cache, layer)` gives (arguments, expected hook or None[, cells to compare])."""
+        """`fn(cache)` or `fn(cache, layer)` gives (arguments, expected hook or None[, cells to compare]).
+
+        It may also yield several of them, as when every layer is to be compared.
+        """
         self.reference_cases.append(fn)
         return fn
 

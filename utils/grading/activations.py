@@ -37,6 +37,7 @@ class Activations:
             self.logits, cache = model.run_with_cache(self.tokens)
         self._hooks = {name: value.detach() for name, value in cache.items()}
         self._hooks["logits"] = self.logits.detach()
+        self._parts: dict[str, Tensor] = {}
 
     def __getitem__(self, hook: str) -> Tensor:
         return self._hooks[hook]
@@ -44,6 +45,18 @@ class Activations:
     def keys(self) -> list[str]:
         """The names of all hooks kept."""
         return list(self._hooks)
+
+    def part(self, hook: str, index: tuple, what: str) -> Tensor:
+        """Some cells of a hook, kept under a name that reports can show: "logits of the text's own tokens"."""
+        name = f"{hook} {what}"
+        if name not in self._parts:
+            self._parts[name] = self._hooks[hook][index]
+        return self._parts[name]
+
+    def name_of(self, value: Any) -> str:
+        """The hook, or the part of one, that this very tensor is; empty for any other value."""
+        known = (*self._hooks.items(), *self._parts.items())
+        return next((name for name, tensor in known if tensor is value), "")
 
     @property
     def n_layers(self) -> int:

@@ -32,17 +32,14 @@ def reference_cases(exercise: Exercise, cache: Any) -> Iterator[Case]:
         by_layer = "layer" in inspect.signature(maker).parameters
         for layer in dict.fromkeys((0, cache.n_layers - 1)) if by_layer else (None,):
             made = maker(cache, layer) if by_layer else maker(cache)
-            args, expected, visible = (*made, None)[:3] if isinstance(made, tuple) else (made, None, None)
-            name = _hook_name(expected, cache)
-            where = (
-                "on the reference model's own "
-                f"values{f' ({name})' if name else f' in layer {layer}' if by_layer else ''}"
-            )
-            yield Case("reference", where, args, BY_ORACLE if expected is None else expected, visible)
-
-
-def _hook_name(expected: Any, cache: Any) -> str:
-    return next((name for name in cache.keys() if cache[name] is expected), "") if isinstance(expected, Tensor) else ""
+            for one in made if inspect.isgenerator(made) else (made,):
+                args, expected, visible = (*one, None)[:3] if isinstance(one, tuple) else (one, None, None)
+                name = cache.name_of(expected)
+                where = (
+                    "on the reference model's own "
+                    f"values{f' ({name})' if name else f' in layer {layer}' if by_layer else ''}"
+                )
+                yield Case("reference", where, args, BY_ORACLE if expected is None else expected, visible)
 
 
 def fresh_cases(exercise: Exercise, seed: int, device: torch.device) -> Iterator[Case]:

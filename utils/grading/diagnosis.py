@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import Tensor
 
-from utils.exercises.declare import Exercise, Wrong, bound_sizes, named_axes
+from utils.exercises.declare import Exercise, Unfit, Wrong, bound_sizes, named_axes
 from utils.exercises.draw import VARIATIONS, Draw
 from utils.grading import compare, general
 from utils.grading.cases import Case
@@ -97,6 +97,8 @@ def _seen(exercise: Exercise, case: Case, outcome: Outcome) -> Outcome:
 
 def same_outcome(a: Outcome, b: Outcome, visible: Tensor | None = None) -> bool:
     """Whether two runs came to the same: the same kind of error, or results that agree where they are compared."""
+    if isinstance(a.error, Unfit) and isinstance(b.error, Unfit):
+        return str(a.error) == str(b.error)
     if a.error is not None or b.error is not None:
         return type(a.error) is type(b.error)
     left, right = a.value, b.value
@@ -217,6 +219,8 @@ def property_failure(
 
     holds = next(p.holds for p in exercise.properties if p.key == key)
     outcome = run(lambda: holds(answer, Draw(seed + 17, VARIATIONS["fresh"], device)), timeout)
+    if isinstance(outcome.error, Unfit):
+        return str(outcome.error)
     if outcome.error is not None:
         return f"The answer raised {describe_error(outcome.error)}."
     return outcome.value

@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor
 
-from utils.exercises.declare import Exercise
+from utils.exercises.declare import Exercise, Unfit
 from utils.grading import compare
 from utils.grading.cases import BY_ORACLE, Case
 from utils.grading.compare import Difference
@@ -62,7 +62,7 @@ def try_answer(
         return _error_wanted(case, outcome, oracle.error)
     want = oracle.value
     if outcome.error is not None:
-        return Trial(case, outcome, want, failure=Difference("runs", "", outcome.error, want, _raised(outcome.error)))
+        return Trial(case, outcome, want, failure=_error_failure(outcome.error, want))
     failure = _structure(outcome.value, want)
     if failure:
         return Trial(case, outcome, want, failure=failure)
@@ -140,6 +140,13 @@ def _changed(exercise: Exercise, given: tuple, case: Case) -> str | None:
                 "or an assignment such as x[...] = or x += works in place."
             )
     return None
+
+
+def _error_failure(error: BaseException, want: Any) -> Difference:
+    """A probe's own sentence is about what the answer gave; any other error comes from the answer's lines."""
+    if isinstance(error, Unfit):
+        return Difference("type", "", error, want, str(error))
+    return Difference("runs", "", error, want, _raised(error))
 
 
 def _stopped(error: BaseException) -> str:
