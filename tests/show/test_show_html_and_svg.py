@@ -1,0 +1,114 @@
+"""HTML and SVG that a page can hold whatever the tokens are, and that read without color."""
+
+import re
+from html.parser import HTMLParser
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from utils import show
+
+T = {"title": "<b>title</b>", "note": "a & b"}
+VOID = {"br"}
+
+
+class Balance(HTMLParser):
+    """Every element that is opened is closed, in order."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.seen = [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.append(tag)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def elements(html):
+    parser = Balance()
+    parser.feed(html)
+    assert parser.open == []
+    return parser.seen
+
+
+def test_elements_are_balanced(figure):
+    if isinstance(figure, show.Figure):
+        from utils.show.html import note_html, title_html
+
+        assert "details" in elements(title_html(figure.title) + note_html(figure.note, figure.body, figure.min_width))
+    else:
+        assert "figure" in elements(figure.html)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: show.tokens(["<script>alert(1)</script>", '"'], ids=[1, 2], **T).html,
+        lambda: show.table([["<img src=x>"]], ["<u>"], **T).html,
+        lambda: show.svg_heatmap([[1.0]], ["<script>"], ["<img>"], "<b>title</b>"),
+    ],
+)
+def test_what_people_write_stays_text(make):
+    seen = elements(make())
+    assert not {"script", "img", "b", "u"} & set(seen)
+
+
+def test_tables_have_column_headers_and_numbers_on_the_right():
+    html = show.table([["a", 1.5]], ["name", "value"], **T).html
+    assert html.count('<th scope="col"') == 2
+    assert '<td style="text-align:left">a</td><td style="text-align:right">1.5</td>' in html
+
+
+def test_a_negative_token_value_has_an_edge_of_its_own():
+    html = show.tokens(["a", "b"], [1.0, -1.0], **T).html
+    assert re.findall(r"border:1px (\w+)", html) == ["solid", "dashed"]
+
+
+def svg(*given, **named):
+    return ElementTree.fromstring(show.svg_heatmap(*given, **named))
+
+
+def tag(element):
+    return element.tag.split("}")[1]
+
+
+def test_the_strip_is_xml_with_a_title_that_says_where_the_largest_is():
+    root = svg([[0, 0.5], [0, 2.0]], ["q0", "q1"], [" a", " b"], "Where the values differ")
+    assert tag(root) == "svg" and root.get("role") == "img"
+    assert root[0].text == "Where the values differ: 2 rows × 2 columns; largest 2 at q1, ·b"
+    words = {element.text for element in root.iter() if tag(element) == "text"}
+    assert {"q0", "q1", "·a", "·b", "Where the values differ"} <= words
+
+
+def test_cells_that_differ_are_hatched_and_nan_is_crossed():
+    def paths(matrix):
+        hatch, crosses = [e.get("d") for e in svg(matrix).iter() if tag(e) == "path"]
+        return hatch.count("M"), crosses.count("M")
+
+    assert paths([[0.0, 0.0]]) == (0, 0)
+    assert paths([[0.2, 1.0]]) == (4, 0)  # one line for a small difference, three for a large one
+    assert paths([[np.nan, 0.0]]) == (0, 1)
+
+
+def test_booleans_are_differences():
+    root = svg(np.array([[True, False]]))
+    opacity = [e.get("fill-opacity") for e in root.iter() if tag(e) == "rect" and e.get("fill-opacity")]
+    assert opacity == ["0.85", "0.00"]
+
+
+def test_a_large_matrix_is_shown_by_blocks_that_lose_no_difference():
+    matrix = np.zeros((100, 200))
+    matrix[77, 155] = 1
+    text = show.svg_heatmap(matrix)
+    root = ElementTree.fromstring(text)
+    assert sum(tag(e) == "rect" for e in root.iter()) <= 40 * 64 + 1
+    assert "each cell: the largest of 3 × 4" in text and root[0].text.endswith("largest 1 at 75, 152")
+
+
+def test_where_nothing_differs_it_says_so():
+    assert svg([[0.0]])[0].text.endswith("all are zero")

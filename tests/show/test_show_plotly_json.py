@@ -1,0 +1,99 @@
+"""The plotly JSON that we write ourselves is plotly's, small, the same every time, and asks no server."""
+
+import json
+
+import torch
+
+from utils import show
+
+
+def test_plotly_accepts_it(plotly_figure):
+    from plotly.graph_objects import Figure
+
+    Figure(data=plotly_figure.data, layout=plotly_figure.spec["layout"])  # raises on any name or value it doesn't know
+
+
+def test_it_is_the_same_every_time(make, plotly_kind):
+    torch.manual_seed(1)
+    first = json.dumps(make(plotly_kind).spec)
+    torch.manual_seed(1)
+    assert json.dumps(make(plotly_kind).spec) == first
+
+
+def test_no_button_sends_the_data_anywhere(plotly_figure):
+    config = plotly_figure.spec["config"]
+    assert config["showSendToCloud"] is False and config["plotlyServerURL"] == "" and config["displaylogo"] is False
+    assert {button for group in config["modeBarButtons"] for button in group} == {
+        "zoom2d", "pan2d", "resetScale2d", "toImage",
+    }  # fmt: skip
+    assert "http" not in json.dumps(plotly_figure.spec)
+
+
+def test_heights_are_fixed_and_widths_follow_the_page(plotly_figure):
+    layout = plotly_figure.layout
+    assert 150 <= layout["height"] <= 1100 and layout["autosize"] and "width" not in layout
+
+
+def test_title_and_note_travel_with_the_json(plotly_figure):
+    assert plotly_figure.spec["layout"]["meta"] == {
+        "title": plotly_figure.title,
+        "note": plotly_figure.note,
+    }
+
+
+def test_axes_have_names(plotly_figure):
+    axes = [axis for name, axis in plotly_figure.layout.items() if name[1:5] == "axis"]
+    named = [axis["title"]["text"] for axis in axes if axis.get("showticklabels", True)]
+    spoken = " ".join(word.get("text", "") for word in plotly_figure.layout.get("annotations", []))
+    assert all(named) and (named or "rows: row, columns: column" in spoken)
+
+
+def test_series_differ_by_more_than_color(make):
+    figure = make("lines")
+    curves = [trace for trace in figure.data if trace.get("name")]
+    assert len({trace["line"]["dash"] for trace in curves}) == len({trace["marker"]["symbol"] for trace in curves}) == 2
+    hatches = [trace["marker"].get("pattern", {}).get("shape", "") for trace in make("bars in series").data]
+    assert len(set(hatches)) == 2
+
+
+def test_a_heatmap_of_400_cells_is_small(causal_pattern):
+    figure = show.matrix(causal_pattern(1, 20)[0], title="t", note="n")
+    assert len(json.dumps(figure.spec)) < 8_000
+
+
+def test_a_token_that_looks_like_a_tag_stays_text(make):
+    assert make("matrix").data[0]["x"][0] == "0 &lt;|endoftext|&gt;"
+
+
+def test_repeated_tokens_stay_apart(make):
+    labels = make("matrix").data[0]["x"]
+    assert len(set(labels)) == len(labels) == 10
+
+
+def test_masked_cells_are_empty():
+    figure = show.matrix([[1.0, -torch.inf], [1.0, 2.0]], title="t", note="n")
+    assert figure.data[0]["z"] == [[1, None], [1, 2]]
+    assert figure.data[0]["zmin"] == 1 and figure.data[0]["zmax"] == 2
+
+
+def test_both_signs_get_a_scale_around_zero():
+    trace = show.matrix([[-1.0, 3.0]], title="t", note="n").data[0]
+    assert (trace["zmin"], trace["zmax"]) == (-3, 3)
+    trace = show.matrix([[0.0, 3.0]], title="t", note="n").data[0]
+    assert (trace["zmin"], trace["zmax"]) == (0, 3)
+
+
+def test_the_map_of_the_plane_sends_basis_vectors_to_columns():
+    figure = show.grid_map([[1, 2], [3, 4]], title="t", note="n")
+    tips = [(trace["x"], trace["y"]) for trace in figure.data if trace["name"].startswith("where")]
+    assert tips == [([1], [3]), ([2], [4])]
+
+
+def test_a_histogram_counts_shares():
+    figure = show.histogram({"a": [0.0, 0.0, 0.0, 1.0]}, title="t", note="n", x_name="x", bins=2)
+    assert figure.data[0]["y"] == [0.75, 0.25]
+
+
+def test_bars_split_by_what_is_marked():
+    chosen, others = show.bars({"a": 1, "b": 2}, marked=["b"], title="t", note="n", x_name="x", y_name="y").data
+    assert (chosen["y"], others["y"]) == ([None, 2], [1, None])
