@@ -72,7 +72,7 @@ def test_each_cell_that_differs_raises_or_ends_the_kernel_is_named(titled, monke
     outputs["counts"][0]["text"] = ["4 heads\n"]
     outputs["decimals"][0]["text"] = ["loss 0.432\n"]
     path.write_text(json.dumps(notebook))
-    edit(path, "raises", source="1 / zero")
+    edit(path, "raises", source="1 / 0")
     edit(path, "dies", source="import os; os._exit(1)")
     monkeypatch.setattr(run, "code_hash", lambda notebook: notebook.metadata.book.outputs_of)
     other, counts, raises, dies = sentences(run_solution(path, 60))

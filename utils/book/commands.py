@@ -106,21 +106,3 @@ def _tell(problems: list, facts: dict, as_json: bool, sound: str = "") -> None:
         typer.echo(sound)
     if problems:
         raise typer.Exit(1)
-
-
-def _alone() -> typer.Typer:
-    app = typer.Typer(no_args_is_help=True, add_completion=False)
-    app.command("build")(build)
-    app.command("run")(run)
-    return app
-
-
-if __name__ == "__main__":
-    import sys
-
-    from utils.errors import BookError
-
-    try:
-        _alone()()
-    except BookError as found:
-        sys.exit(str(found))

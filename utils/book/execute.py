@@ -16,6 +16,7 @@ from nbformat import NotebookNode
 from utils.book.problems import BuildProblem
 
 THREADS = "2"
+CHECKOUT = Path(__file__).resolve().parents[2]  # the kernel imports the `utils` that builds it, installed or not
 SURROUNDINGS = {
     "BOOK_DEVICE": "cpu",
     "OMP_NUM_THREADS": THREADS,
@@ -50,6 +51,7 @@ def surroundings() -> Iterator[tuple[dict[str, str], Path]]:
     """The environment of a kernel, and a folder for what it stores for a person; the folder is deleted afterwards."""
     with tempfile.TemporaryDirectory(prefix="book-", ignore_cleanup_errors=True) as folder:
         own = {"BOOK_DATA": f"{folder}/data", "IPYTHONDIR": f"{folder}/ipython"}
+        own["PYTHONPATH"] = os.pathsep.join([str(CHECKOUT), *filter(None, [os.environ.get("PYTHONPATH")])])
         yield {**os.environ, **SURROUNDINGS, **own}, Path(folder)
 
 

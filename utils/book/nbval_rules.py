@@ -10,6 +10,8 @@ import copy
 import json
 import re
 import sys
+import time
+from queue import Empty
 
 PICTURES = (
     "application/vnd.plotly.v1+json",
@@ -56,12 +58,33 @@ def pytest_itemcollected(item) -> None:
         item.compare_outputs = lambda test, ref, skip_compare=None: strict(forgive(test, ref), ref, skip_compare)
 
 
+def pytest_runtest_setup(item) -> None:
+    """Notice a kernel that has ended; nbval alone would wait for its answer until the cell's time is up."""
+    kernel = getattr(item.parent, "kernel", None)
+    if kernel is not None and not hasattr(kernel, "patient"):
+        kernel.patient = kernel.await_reply
+        kernel.await_reply = lambda msg_id, timeout=None: _await(kernel, msg_id, timeout)
+
+
 def pytest_runtest_logreport(report) -> None:
     """Tell `run`, on standard error, what became of each cell: one JSON object a line."""
     if report.when == "call" or report.outcome == "failed":
         text = str(report.longrepr) if report.failed else ""
         number = int(report.nodeid.rsplit(" ", 1)[-1])
         print(json.dumps({"cell": number, "outcome": report.outcome, "text": text}), file=sys.__stderr__, flush=True)
+
+
+def _await(kernel, msg_id: str, timeout: float | None) -> None:
+    """The reply to `msg_id`, asked for a second at a time."""
+    until = time.monotonic() + timeout if timeout else float("inf")
+    while True:
+        try:
+            return kernel.patient(msg_id, timeout=max(0.0, min(1.0, until - time.monotonic())))
+        except Empty:
+            if not kernel.is_alive():
+                raise RuntimeError("it ended the kernel.") from None
+            if time.monotonic() >= until:
+                raise
 
 
 def _take(mine: dict, theirs: dict, name: str) -> None:

@@ -6,6 +6,7 @@ cell to the last with every stub in place: an unwritten answer is answered polit
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -21,6 +22,8 @@ from utils.book.notebooks import code_hash, read_notebook
 from utils.book.problems import BuildProblem, Problem, shown
 
 OnCell = Callable[[int, int], None]
+DEAD = "Kernel dead on test start"  # what nbval says of every cell after the one that ended the kernel
+COLORS = re.compile(r"\x1b\[[0-9;]*m")
 SANITIZE = Path(__file__).with_name("sanitize.txt")
 
 
@@ -82,7 +85,6 @@ def _nbval(path: Path, notebook: NotebookNode, timeout: float, on_cell: OnCell |
     with surroundings() as (environment, _):
         environment = {name: value for name, value in environment.items() if not name.startswith("PYTEST_")}
         environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-        environment["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
         command = [sys.executable, "-m", "pytest", *options, str(path)]
         return _watch(command, environment, path.parent, code, on_cell)
 
@@ -113,7 +115,7 @@ def _watch(
         except BaseException:
             pytest.terminate()
             raise
-    failed = sorted(number for number, outcome in outcomes.items() if outcome == "failed")
+    failed = sorted(number for number, outcome in outcomes.items() if outcome == "failed" and DEAD not in texts[number])
     problems = [f"{_called(code[number])}: {_why(texts[number])}" for number in failed]
     if len(outcomes) < len(code) and not problems:
         last = ([line.strip() for line in said if line.strip()] or ["it said nothing"])[-1]
@@ -122,11 +124,20 @@ def _watch(
 
 
 def _why(text: str) -> str:
-    """nbval's report without the cell's source, which the author has: the first lines that say what differs."""
-    lines = [line.strip() for line in text.split("\n") if line.strip()]
-    begin = next((i for i, line in enumerate(lines) if line.startswith("Traceback:")), 0) + 1
-    kept = [line for line in lines[begin:] if not line.startswith(("assert reference_output ==", "Traceback:"))]
-    return " | ".join(kept[:6]) or " | ".join(lines[:3])
+    """nbval's report as one sentence: what differs, stored and now, or the last line of what was raised."""
+    lines = [line.strip() for line in COLORS.sub("", text).split("\n") if line.strip()]
+    about = next((line for line in lines if line.startswith("mismatch ")), "")
+    if about:
+        now = " ".join(line[2:] for line in lines if line.startswith("- "))
+        stored = " ".join(line[2:] for line in lines if line.startswith("+ "))
+        return f"its {about.split(chr(39))[1]} is not what is stored: now {_short(now)!r}, stored {_short(stored)!r}."
+    if "Traceback:" in lines:
+        return f"{_short(lines[-1])}."
+    return f"{_short(lines[min(1, len(lines) - 1)].partition(': ')[2] or lines[0])}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 120 else text[:119] + "…"
 
 
 def _called(cell: NotebookNode) -> str:
