@@ -588,8 +588,8 @@ def _(f, n_in, trials=8):
 
 @linearity.wrong(
     "only_scaling",
-# Sums of random pairs alone are right: no map that can be written down keeps them all without being linear.
-    "different vectors.",
+    "A map passes that keeps multiples but not sums (x + x is a multiple, too): both laws have to hold, and the sums "
+    "have to be of different vectors.",
 )
 def _(f, n_in, trials=8):
     for _ in range(trials):
