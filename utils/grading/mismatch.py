@@ -17,21 +17,24 @@ def mismatch_of(exercise: Exercise, trial: Trial) -> Mismatch | None:
     failure = trial.failure
     if failure.stage not in ("value", "finite") or failure.bad is None or not isinstance(failure.want, Tensor):
         return None
-    bad = failure.bad
+    bad, visible = failure.bad, trial.case.visible
+    shown = torch.ones_like(bad) if visible is None or failure.path else visible.expand(bad.shape)
     axes = named_axes(exercise.returns, bad.ndim) if not failure.path else tuple(f"axis {i}" for i in range(bad.ndim))
     at = tuple(int(i) for i in bad.nonzero()[0]) if bad.ndim else ()
-    error = _error(failure.got, failure.want, bad)
-    table, names, cut = _map(error, axes)
+    table, kept, start, cut = _map(_error(failure.got, failure.want, bad), bad, shown, at)
+    names = tuple(axes[i] for i in kept)
     return Mismatch(
         index=tuple(zip(axes, at, strict=True)),
         got=_item(failure.got, at),
         want=_item(failure.want, at),
         bad=int(bad.sum()),
-        total=bad.numel(),
+        total=int(shown.sum()),
         worst=failure.worst,
         tolerance=failure.tolerance,
         map=table,
-        map_axes=names,
+        map_axes=("",) * (2 - len(names)) + names,
+        map_first=(0,) * (2 - len(kept)) + tuple(at[i] for i in kept),
+        map_start=start,
         map_cut=cut,
     )
 
@@ -51,21 +54,39 @@ def _error(got: Tensor, want: Tensor, bad: Tensor) -> Tensor:
     return torch.where(torch.isfinite(gap), gap / top, 1.0)
 
 
-def _map(error: Tensor, axes: tuple[str, ...]) -> tuple[tuple, tuple[str, str], bool]:
-    """The two axes over which the error varies most, the largest error over the others, at most 12 × 12."""
-    if error.ndim == 0:
-        return (), ("", ""), False
-    if error.ndim == 1:
-        grid, names = error[None], ("", axes[0])
-    else:
-        spread = [
-            float(error.amax([d for d in range(error.ndim) if d != i]).std(correction=0)) + 1e-3 * i
-            for i in range(error.ndim)
-        ]
-        keep = sorted(sorted(range(error.ndim), key=lambda i: -spread[i])[:2])
-        others = [i for i in range(error.ndim) if i not in keep]
-        grid = error.amax(others) if others else error
-        names = (axes[keep[0]], axes[keep[1]])
+def _map(error: Tensor, bad: Tensor, shown: Tensor, at: tuple[int, ...]) -> tuple[tuple, tuple, tuple[int, int], bool]:
+    """The two axes along which right and wrong vary most, else the last two: the largest error over the others.
+
+    At most 12 × 12 cells, cut so that the first bad one is among them; gives also where the cut starts.
+    """
+    kept = _axes_that_tell(bad, shown)
+    if not kept:
+        return (), (), (0, 0), False
+    others = [i for i in range(error.ndim) if i not in kept]
+    grid = torch.where(shown, error, -1.0)
+    grid = grid.amax(others) if others else grid
+    first = [at[i] for i in kept]
+    if grid.ndim == 1:
+        grid, first = grid[None], [0, *first]
+    start = tuple(
+        0 if i < MAP_SIZE else min(i - MAP_SIZE // 2, n - MAP_SIZE) for i, n in zip(first, grid.shape, strict=True)
+    )
     cut = max(grid.shape) > MAP_SIZE
-    rows = grid[:MAP_SIZE, :MAP_SIZE].tolist()
-    return tuple(tuple(round(v, 2) for v in row) for row in rows), names, cut
+    grid = grid[start[0] : start[0] + MAP_SIZE, start[1] : start[1] + MAP_SIZE]
+    return tuple(tuple(_rounded(v) for v in row) for row in grid.tolist()), kept, start, cut
+
+
+def _axes_that_tell(bad: Tensor, shown: Tensor) -> tuple[int, ...]:
+    """At most two axes, in order: those along which the share of wrong cells varies most; later ones if none does."""
+    scores = []
+    for i in range(bad.ndim):
+        rest = [d for d in range(bad.ndim) if d != i]
+        wrong, there = (x.double().sum(rest) if rest else x.double() for x in (bad, shown))
+        share = wrong / there.clamp(min=1)
+        scores.append(float(share.std(correction=0)) + 1e-6 * i)
+    return tuple(sorted(sorted(range(bad.ndim), key=lambda i: -scores[i])[:2]))
+
+
+def _rounded(share: float) -> float:
+    """Two decimals; a small error is never rounded to none."""
+    return round(share, 2) if share <= 0 else max(0.01, round(share, 2))

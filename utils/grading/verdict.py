@@ -25,8 +25,9 @@ STAGES = (
 
 @dataclass(frozen=True)
 class Mismatch:
-    """Where values differ. `index` names each axis: (("batch", 0), ("query_pos", 3)); `map` is a small 2-D picture:
-    the largest error over the other axes in units of the tolerance, with its two axes' names."""
+    """Where values differ. `index` names each axis: (("batch", 0), ("query_pos", 3)); `map` is a small 2-D picture: the
+    largest error over the other axes, from 0 (right) to 1 (the largest of all), −1 where nothing is compared. It begins
+    at `map_start`; `map_first` is the first bad place on its two axes."""
 
     index: tuple[tuple[str, int], ...] = ()
     got: Any = None
@@ -37,6 +38,8 @@ class Mismatch:
     tolerance: float = 0.0
     map: tuple[tuple[float, ...], ...] = ()
     map_axes: tuple[str, str] = ("", "")
+    map_start: tuple[int, int] = (0, 0)
+    map_first: tuple[int, int] = (0, 0)
     map_cut: bool = False
 
 
@@ -50,6 +53,7 @@ class Verdict:
         diagnosis: the key of the misconception that the wrong values show, or None.
         message: the one sentence that helps most.
         also: keys of other misconceptions that fit equally well.
+        readings: a sentence for each where several fit; `message` is these joined.
         evidence: what in the values shows it.
         where: the case that failed ("blocks.1.attn.hook_q on real text").
         wanted_shape, got_shape: (axis name, length) pairs, aligned where the number of axes agrees.
@@ -65,6 +69,7 @@ class Verdict:
     message: str
     diagnosis: str | None = None
     also: tuple[str, ...] = ()
+    readings: tuple[str, ...] = ()
     evidence: str = ""
     where: str = ""
     wanted_shape: tuple[tuple[str, int], ...] | None = None
