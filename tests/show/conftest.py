@@ -62,9 +62,21 @@ MAKERS = {
     "grid_map": lambda: show.grid_map([[1, 1], [0, 1]], **WORDS),
     "tokens": lambda: show.tokens(TOKENS, [0.5, -1, 0, 1, 2, 3, float("nan"), 4, 5, 6], ids=range(10), **WORDS),
     "tokens in rows": lambda: show.tokens([["l", "o"], ["lo"]], rows=["bytes", "merged"], **WORDS),
+    "stream": lambda: show.stream(
+        [("attention", "moves between positions"), ("MLP", "each position alone")],
+        start=("embed", "token + position"),
+        end=("unembed", "logits"),
+        **WORDS,
+    ),
     "table": lambda: show.table([["a", 1.23456], ["b", torch.tensor(2)]], ["name", "value"], **WORDS),
 }
 PLOTLY_KINDS = [name for name, make in MAKERS.items() if isinstance(make(), show.Figure)]
+
+
+@pytest.fixture
+def makers():
+    """What makes a figure of each kind, by its name."""
+    return MAKERS
 
 
 @pytest.fixture

@@ -112,3 +112,9 @@ def test_a_large_matrix_is_shown_by_blocks_that_lose_no_difference():
 
 def test_where_nothing_differs_it_says_so():
     assert svg([[0.0]])[0].text.endswith("all are zero")
+
+
+def test_a_stream_names_its_parts_for_a_screen_reader(make):
+    root = ElementTree.fromstring(re.search(r"<svg.*</svg>", make("stream").html).group())
+    assert root[0].text.endswith("from embed to unembed; reading it and adding to it: attention, MLP")
+    assert sum(tag(e) == "circle" for e in root) == 2

@@ -49,9 +49,22 @@ def test_float16s_floor_is_an_ordinary_number_elsewhere():
 
 @pytest.mark.parametrize(
     "values",
-    [None, "text", ["a", "b"], [["1", "2"]], [[1, 2], [3]], object(), {1, 2}, 3.0,
-     torch.zeros(2, 2, dtype=torch.complex64), torch.zeros(2), torch.zeros(2, 2, 2), torch.zeros(0, 2), torch.zeros(2, 2, device="meta")],
-)  # fmt: skip
+    [
+        None,
+        "text",
+        3.0,
+        ["a", "b"],
+        [["1", "2"]],
+        [[1, 2], [3]],
+        {1, 2},
+        object(),
+        torch.zeros(2),
+        torch.zeros(2, 2, 2),
+        torch.zeros(0, 2),
+        torch.zeros(2, 2, dtype=torch.complex64),
+        torch.zeros(2, 2, device="meta"),
+    ],
+)
 def test_anything_else_is_one_sentence_that_names_the_axes(values, one_sentence):
     with pytest.raises(ShowProblem) as problem:
         numbers(values, "row column", "values")

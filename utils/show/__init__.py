@@ -14,6 +14,7 @@ from utils.show.early import lens
 from utils.show.grids import matrices, matrix
 from utils.show.plane import grid_map, points
 from utils.show.problem import ShowProblem
+from utils.show.residual import stream
 from utils.show.strip import svg_heatmap
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "matrices",
     "matrix",
     "points",
+    "stream",
     "svg_heatmap",
     "table",
     "tokens",

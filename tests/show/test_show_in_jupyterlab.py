@@ -1,0 +1,109 @@
+"""A saved notebook opened afresh in JupyterLab, offline: drawn where it is trusted, text where it is not."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+
+import nbformat
+import pytest
+
+from utils import show
+from utils.show import bundle
+from utils.show.display import PLOTLY
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+
+def _output(data):
+    return nbformat.v4.new_output("display_data", data=data)
+
+
+@pytest.fixture(scope="module")
+def notebook():
+    """Two attention figures, the one with the drawing code last, and a plotly figure."""
+    first = show.heads([[[1, 0], [0.5, 0.5]]], ["a", " b"], title="First", note="See.")
+    second = show.heads([[[1, 0], [0.25, 0.75]]], ["a", " b"], title="Second", note="See.")
+    bars = show.bars({"a": 1, "b": 2}, title="Bars", note="b is larger.", x_name="label", y_name="value")
+    outputs = [
+        {"text/html": first.html, "text/plain": first.text},
+        {PLOTLY: bars.spec, "text/plain": bars.text},
+        {"text/html": bundle.script() + second.html, "text/plain": second.text},
+    ]
+    cells = [
+        nbformat.v4.new_code_cell("", id=f"cell-{place}", execution_count=1, outputs=[_output(data)])
+        for place, data in enumerate(outputs)
+    ]
+    return nbformat.v4.new_notebook(cells=cells)
+
+
+@pytest.fixture(scope="module")
+def lab(notebook, tmp_path_factory):
+    """The address of a JupyterLab that has the notebook twice: trusted.ipynb and strange.ipynb."""
+    folder = tmp_path_factory.mktemp("lab")
+    names = ("DATA", "RUNTIME", "CONFIG")
+    ours = {f"JUPYTER_{name}_DIR": str(folder / f".{name}") for name in names}
+    ours |= {"JUPYTERLAB_WORKSPACES_DIR": str(folder / ".spaces"), "JUPYTERLAB_SETTINGS_DIR": str(folder / ".settings")}
+    environment = {**os.environ, **ours}
+    for name in ("trusted", "strange"):
+        nbformat.write(notebook, folder / f"{name}.ipynb")
+    jupyter = [sys.executable, "-m", "jupyter"]
+    subprocess.run([*jupyter, "trust", str(folder / "trusted.ipynb")], env=environment, check=True, capture_output=True)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    options = ["--no-browser", "--allow-root", f"--port={port}", "--IdentityProvider.token=t"]
+    with open(folder / "log", "w") as log:
+        server = subprocess.Popen(
+            [*jupyter, "lab", *options, f"--ServerApp.root_dir={folder}"], env=environment, stdout=log, stderr=log
+        )
+        try:
+            yield f"http://127.0.0.1:{port}/lab/tree/{{}}.ipynb?token=t"
+        finally:
+            server.terminate()
+            server.wait(30)
+
+
+@pytest.fixture
+def opened(browser, lab):
+    """Open one of the notebooks; any request to another machine fails the test."""
+    page = browser.new_page(viewport={"width": 1000, "height": 1800})
+    elsewhere = []
+    page.on(
+        "request",
+        lambda r: None if r.url.startswith(("http://127.0.0.1", "data:", "blob:")) else elsewhere.append(r.url),
+    )
+
+    def open_(name):
+        until = time.monotonic() + 90
+        while True:
+            try:
+                page.goto(lab.format(name))
+                break
+            except Exception as problem:  # the server is not there yet
+                if "ERR_CONNECTION_REFUSED" not in str(problem) or time.monotonic() > until:
+                    raise
+                page.wait_for_timeout(300)
+        page.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=60_000)
+        return page
+
+    yield open_
+    page.close()
+    assert elsewhere == []
+
+
+def test_a_trusted_notebook_is_drawn_whatever_the_order(opened):
+    page = opened("trusted")
+    page.wait_for_function("document.querySelectorAll('.book-heads-box canvas').length == 4", timeout=60_000)
+    page.wait_for_selector(".jp-RenderedPlotly .main-svg", timeout=60_000)
+    assert page.locator(".jp-RenderedPlotly .xtitle").text_content() == "label"
+
+
+def test_a_notebook_from_elsewhere_shows_plotly_and_the_text_of_the_rest(opened):
+    page = opened("strange")
+    page.wait_for_selector(".jp-RenderedPlotly .main-svg", timeout=60_000)
+    text = page.locator("details[open] pre").first
+    text.wait_for(timeout=60_000)
+    assert "Head 0: 1 ·b ← 0 a 0.5" in text.inner_text()
+    assert page.locator(".book-heads-box canvas").count() == 0
