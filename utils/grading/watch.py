@@ -75,6 +75,7 @@ class Watch:
         self.seen: list[str] = []
         self.names = {inner: name for name in forbidden for inner in FAMILIES.get(name, ()) + FUSED.get(name, ())}
         self.modules = {module: name for name in forbidden for module in MODULES.get(name, ())}
+        self.suspects: dict[str, tuple[tuple[str, str], ...]] = {}
 
     def note(self, inner: str) -> None:
         name = self.names.get(inner)
@@ -82,22 +83,37 @@ class Watch:
             self.seen.append(name)
 
     def profile(self, frame, event, arg) -> None:
-        """Looks at whose code is called: Python functions by their module, C functions by their own."""
-        if event == "call":
-            module, owner = frame.f_globals.get("__name__") or "", frame.f_code.co_qualname.split(".")[0]
-        elif event == "c_call":
-            module = getattr(arg, "__module__", None) or type(getattr(arg, "__self__", None)).__module__ or ""
-            owner = type(getattr(arg, "__self__", None)).__name__
+        """Looks at whose code is called: Python functions by their module, C functions by their own.
+
+        It is called for every call that the answer makes, so that the usual one costs a look into a dict.
+        """
+        if event == "c_call":
+            module = getattr(arg, "__module__", None) or type(getattr(arg, "__self__", None)).__module__
+        elif event == "call":
+            module = frame.f_globals.get("__name__")
         else:
             return
+        if type(module) is not str:
+            return
+        suspects = self.suspects.get(module)
+        if suspects is None:
+            suspects = self.suspects[module] = tuple(self._suspects(module))
+        for cls, name in suspects:
+            if name not in self.seen and (not cls or cls == self._owner(frame, event, arg)):
+                self.seen.append(name)
+
+    def _suspects(self, module: str) -> Iterator[tuple[str, str]]:
+        """What a call into this module may mean: a class ("" for any) and the forbidden name."""
         for prefix, name in self.modules.items():
             wanted, _, cls = prefix.partition(":")
-            if (
-                (module == wanted or module.startswith(wanted + "."))
-                and (not cls or cls == owner)
-                and name not in self.seen
-            ):
-                self.seen.append(name)
+            if module == wanted or module.startswith(wanted + "."):
+                yield cls, name
+
+    @staticmethod
+    def _owner(frame, event, arg) -> str:
+        if event == "call":
+            return frame.f_code.co_qualname.split(".")[0]
+        return type(getattr(arg, "__self__", None)).__name__
 
 
 class _Functions(TorchFunctionMode):
