@@ -37,8 +37,16 @@ class Build:
 
 
 @dataclass(frozen=True)
+class Known:
+    """Arguments of a special case whose right result another program gave (GPT-2's tokenizer), not the oracle."""
+
+    args: tuple
+    expected: Any
+
+
+@dataclass(frozen=True)
 class Special:
-    """One more case with inputs of its own: `inputs(draw)` gives the arguments, `where` says what is special."""
+    """One more case: `inputs(draw)` gives the arguments, or `Known`; `where` says what is special about them."""
 
     where: str
     inputs: Callable

@@ -8,11 +8,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from utils.exercises.declare import Exercise
+from utils.exercises.declare import Exercise, Known
 from utils.exercises.draw import VARIATIONS, Draw, variation
 from utils.grading.trees import leaves
 
 BY_ORACLE = object()
+# What the first two variations are called where there is no tensor, and so no shape to speak of.
+PLAIN = {"fresh": "on fresh random inputs", "again": "on other random inputs"}
 
 
 @dataclass(frozen=True)
@@ -47,19 +49,28 @@ def fresh_cases(exercise: Exercise, seed: int, device: torch.device) -> Iterator
     for maker in exercise.fresh_cases:
         first = Draw(seed, VARIATIONS["fresh"], device)
         args = maker(first)
+        names = {} if _has_tensors(args) else PLAIN
         if "fresh" in exercise.vary:
-            yield Case("fresh", first.how.where, args)
+            yield Case("fresh", names.get("fresh", first.how.where), args)
         for how in _variations(exercise, first, args):
             draw = Draw(seed, how, device)
-            yield Case("fresh", how.where, maker(draw))
+            yield Case("fresh", names.get(how.key, how.where), maker(draw))
     for special in exercise.special_cases:
         how = replace(VARIATIONS["fresh"], where=special.where, dtype=getattr(torch, special.dtype))
-        yield Case("fresh", special.where, special.inputs(Draw(seed, how, device)))
+        made = special.inputs(Draw(seed, how, device))
+        if isinstance(made, Known):
+            yield Case("reference", special.where, made.args, made.expected)
+        else:
+            yield Case("fresh", special.where, made)
+
+
+def _has_tensors(args: tuple) -> bool:
+    return any(isinstance(leaf, Tensor) and leaf.ndim for _, leaf in leaves(args))
 
 
 def _variations(exercise: Exercise, first: Draw, args: tuple) -> Iterator:
     """Which variations say something new, judged by what the first draw made."""
-    has_tensors = any(isinstance(leaf, Tensor) and leaf.ndim for _, leaf in leaves(args))
+    has_tensors = _has_tensors(args)
     for key in exercise.vary:
         if key == "fresh" or (key in ("float64", "bfloat16") and not first.made_floats):
             continue
