@@ -142,3 +142,17 @@ def test_a_broken_folder(plain_folder, breaking, message, one_sentence):
 
 def test_a_whole_folder_loads(plain_folder):
     assert reference(plain_folder, "cpu").cfg.d_model == 8
+
+
+@pytest.mark.parametrize(
+    ("kind", "remedy"), [("gpt2", "run `book reference gpt2` to fetch it again"), ("smollm2", "it is made again")]
+)
+def test_what_the_book_fetched_or_made_can_be_had_again(plain_folder, kind, remedy, monkeypatch, one_sentence):
+    monkeypatch.setattr("utils.reference.loading.cached_gpt2", lambda: plain_folder)
+    monkeypatch.setattr("utils.reference.loading.smollm2_folder", lambda: plain_folder)
+    monkeypatch.setattr("utils.reference.loading.is_converted", lambda: True)
+    cut(9000)(plain_folder)
+    for ask in (reference, check):
+        with pytest.raises(ReferenceProblem, match=f"is cut short .*{remedy}") as caught:
+            ask(kind)
+        one_sentence(caught.value)

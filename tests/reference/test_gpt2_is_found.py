@@ -1,5 +1,7 @@
 """GPT-2 small comes from the Hugging Face cache; only `book reference gpt2` ever asks the hub."""
 
+import shutil
+
 import huggingface_hub
 import pytest
 from huggingface_hub import constants
@@ -43,20 +45,43 @@ def test_without_it_one_sentence_says_what_to_run(empty_hub_cache, one_sentence)
     assert "book reference gpt2" in one_sentence(caught.value)
 
 
-def test_choosing_it_fetches_it_once(empty_hub_cache, own_folders, compact_folder, monkeypatch):
+@pytest.fixture
+def hub(empty_hub_cache, compact_folder, monkeypatch):
+    """What the hub was asked for; it answers with a small model's files."""
     asked = []
 
-    def download(repository, allow_patterns):
-        asked.append((repository, allow_patterns))
+    def download(repository, allow_patterns, force_download):
+        asked.append((repository, allow_patterns, force_download))
+        shutil.rmtree(empty_hub_cache, ignore_errors=True)
         put_in_cache(empty_hub_cache, compact_folder, repository)
         return str(next(empty_hub_cache.glob("*/snapshots/*")))
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
-    for _ in range(2):
-        result = CliRunner().invoke(make_app("reference"), ["reference", "gpt2"])
-        assert result.exit_code == 0, result.output
-    assert asked == [("openai-community/gpt2", ["config.json", "model.safetensors"])]
+    return asked
+
+
+def choose_gpt2():
+    result = CliRunner().invoke(make_app("reference"), ["reference", "gpt2"])
+    assert result.exit_code == 0, result.output
     assert chosen() == "gpt2"
+
+
+FILES = ["config.json", "model.safetensors"]
+
+
+def test_choosing_it_fetches_it_once(hub, own_folders):
+    choose_gpt2()
+    choose_gpt2()
+    assert hub == [("openai-community/gpt2", FILES, False)]
+
+
+def test_choosing_it_again_replaces_a_broken_file(hub, own_folders, empty_hub_cache):
+    choose_gpt2()
+    weights = next(empty_hub_cache.rglob("model.safetensors"))
+    weights.unlink()
+    weights.write_bytes(b"short")
+    choose_gpt2()
+    assert hub == [("openai-community/gpt2", FILES, False), ("openai-community/gpt2", FILES, True)]
 
 
 def test_a_failed_fetch_leaves_the_choice_alone(empty_hub_cache, own_folders, monkeypatch, one_sentence):

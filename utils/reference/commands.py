@@ -9,6 +9,7 @@ import json
 import typer
 
 from utils.reference.choice import KINDS, choose, chosen, known
+from utils.reference.problems import ReferenceProblem
 
 
 def reference(
@@ -34,7 +35,22 @@ def _make_ready(kind: str) -> None:
     """
     from utils.reference.folders import cached_gpt2, fetch_gpt2
     from utils.reference.loading import check
+    from utils.reference.modern import smollm2_folder
 
-    if kind == "gpt2" and cached_gpt2() is None:
-        fetch_gpt2()
+    if kind == "gpt2":
+        found = cached_gpt2()
+        if found is None or _is_broken(kind):
+            fetch_gpt2(again=found is not None)
+    if kind == "smollm2":
+        smollm2_folder()
     check(kind)
+
+
+def _is_broken(kind: str) -> bool:
+    from utils.reference.loading import check
+
+    try:
+        check(kind)
+    except ReferenceProblem:
+        return True
+    return False

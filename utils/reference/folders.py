@@ -18,23 +18,26 @@ GPT2_REPOSITORIES = ("openai-community/gpt2", "gpt2")
 GPT2_D_VOCAB = 50257
 
 
-def check_folder(folder: Path) -> None:
-    """Raise what `folder_model` would for a file that is missing or cut short, without reading tensors."""
+def check_folder(folder: Path, remedy: str | None = None) -> None:
+    """Raise what `folder_model` would for a file that is missing or cut short, without reading tensors.
+
+    `remedy` ends the sentence about broken weights; it is to put a whole copy there where nothing else is said.
+    """
     if not (folder / "config.json").is_file():
         raise ReferenceProblem(f"{folder} holds no config.json: give a model's folder in the Hugging Face layout.")
     for file in _weight_files(folder):
-        check_weights(file, f"put a whole copy of the model in {folder}")
+        check_weights(file, remedy or f"put a whole copy of the model in {folder}")
 
 
-def folder_model(folder: Path):
-    """The Hugging Face model in `folder` and the folder of its tokenizer.
+def folder_model(folder: Path, remedy: str | None = None):
+    """The Hugging Face model in `folder` and the folder of its tokenizer; `remedy` as in `check_folder`.
 
     Raises:
         ReferenceProblem: there is no configuration, it is not of a model, or the weights are missing or broken.
     """
     from transformers import AutoConfig, AutoModelForCausalLM
 
-    check_folder(folder)
+    check_folder(folder, remedy)
     with quiet_and_offline():
         try:
             config = AutoConfig.from_pretrained(folder, local_files_only=True)
@@ -73,8 +76,10 @@ def cached_gpt2() -> Path | None:
     return None
 
 
-def fetch_gpt2() -> Path:
+def fetch_gpt2(again: bool = False) -> Path:
     """Fetch GPT-2 small from the hub into the Hugging Face cache, with its progress bars, and return the folder.
+
+    With `again`, what is in the cache is not believed: it was found broken.
 
     Raises:
         ReferenceProblem: the hub cannot be reached.
@@ -83,7 +88,9 @@ def fetch_gpt2() -> Path:
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
     try:
-        fetched = snapshot_download(GPT2_REPOSITORIES[0], allow_patterns=["config.json", "model.safetensors"])
+        fetched = snapshot_download(
+            GPT2_REPOSITORIES[0], allow_patterns=["config.json", "model.safetensors"], force_download=again
+        )
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as reason:
         raise ReferenceProblem(
             "GPT-2 small could not be fetched from the Hugging Face hub: check the network and run "

@@ -14,10 +14,15 @@ from utils.reference.choice import chosen, known
 from utils.reference.compact import check_compact, compact_model, is_compact
 from utils.reference.devices import device as the_device
 from utils.reference.folders import cached_gpt2, check_folder, folder_model
-from utils.reference.modern import smollm2_folder
+from utils.reference.modern import is_converted, shipped_weights, smollm2_folder
 from utils.reference.problems import ReferenceProblem
 from utils.reference.shaped import shaped_model
 from utils.reference.vocabulary import tokenizer_folder
+
+_REMEDIES = {
+    "gpt2": "run `book reference gpt2` to fetch it again",
+    "smollm2": "remove the folder that it is in, and it is made again",
+}
 
 
 def reference(kind: str | Path | None = None, device: str | torch.device | None = None):
@@ -42,11 +47,17 @@ def _load(kind: str, device: torch.device):
 
 
 def check(kind: str) -> None:
-    """Raise what `reference(kind)` would for weights that are missing or broken, without loading them."""
+    """Raise what `reference(kind)` would for weights that are missing or broken, without loading or making any."""
     if kind == "gpt2-shaped":
         return
+    if kind == "smollm2" and not is_converted():
+        shipped_weights()
+        return
     folder = _folder_of(kind)
-    check_compact(folder) if _holds_compact(kind, folder) else check_folder(folder)
+    if kind == "pocket" or is_compact(folder):
+        check_compact(folder)
+    else:
+        check_folder(folder, _REMEDIES.get(kind))
 
 
 def _model(kind: str):
@@ -54,16 +65,14 @@ def _model(kind: str):
     if kind == "gpt2-shaped":
         return shaped_model(), tokenizer_folder()
     folder = _folder_of(kind)
-    return (compact_model(folder), tokenizer_folder()) if _holds_compact(kind, folder) else folder_model(folder)
+    if kind == "pocket" or is_compact(folder):
+        return compact_model(folder), tokenizer_folder()
+    return folder_model(folder, _REMEDIES.get(kind))
 
 
 def _folder_of(kind: str) -> Path:
     places = {"pocket": pocket_dir, "gpt2": _gpt2, "smollm2": smollm2_folder}
     return places[kind]() if kind in places else Path(kind)
-
-
-def _holds_compact(kind: str, folder: Path) -> bool:
-    return kind == "pocket" or is_compact(folder)
 
 
 def _gpt2() -> Path:

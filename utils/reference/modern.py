@@ -29,13 +29,23 @@ def smollm2_folder() -> Path:
         ReferenceProblem: the package that ships the weights is not installed or is broken.
         FolderProblem: the cache cannot be written.
     """
-    folder = cache_dir() / f"smollm2-135m-instruct-{VERSION}"
-    if not (folder / "config.json").is_file():
+    folder = converted_folder()
+    if not is_converted():
         source = shipped_weights()
         writable(folder.parent)
         print("Preparing SmolLM2 for the first time (about half a minute).", file=sys.stderr)
         _convert(source, folder)
     return folder
+
+
+def converted_folder() -> Path:
+    """Where the converted model is, or will be."""
+    return cache_dir() / f"smollm2-135m-instruct-{VERSION}"
+
+
+def is_converted() -> bool:
+    """Whether the converted model is there; it is never there in part."""
+    return (converted_folder() / "config.json").is_file()
 
 
 def shipped_weights() -> Path:
