@@ -85,29 +85,37 @@ def test_the_strip_is_xml_with_a_title_that_says_where_the_largest_is():
     assert {"q0", "q1", "·a", "·b", "Where the values differ"} <= words
 
 
-def test_cells_that_differ_are_hatched_and_nan_is_crossed():
-    def paths(matrix):
-        hatch, crosses = [e.get("d") for e in svg(matrix).iter() if tag(e) == "path"]
-        return hatch.count("M"), crosses.count("M")
+def paths(root, kind):
+    """The squares, lines or crosses drawn in the paths of a class."""
+    return sum(element.get("d").count("M") for element in root.iter() if element.get("class") == kind)
 
-    assert paths([[0.0, 0.0]]) == (0, 0)
-    assert paths([[0.2, 1.0]]) == (4, 0)  # one line for a small difference, three for a large one
-    assert paths([[np.nan, 0.0]]) == (0, 1)
+
+def test_cells_that_differ_are_filled_and_hatched_and_nan_is_crossed():
+    def count(matrix):
+        return tuple(paths(svg(matrix), kind) for kind in ("cells", "hatch", "crosses"))
+
+    assert count([[0.0, 0.0]]) == (0, 0, 0)
+    assert count([[0.2, 1.0]]) == (2, 4, 0)  # one line for a small difference, three for a large one
+    assert count([[np.nan, 0.0]]) == (0, 0, 1)
 
 
 def test_booleans_are_differences():
-    root = svg(np.array([[True, False]]))
-    opacity = [e.get("fill-opacity") for e in root.iter() if tag(e) == "rect" and e.get("fill-opacity")]
-    assert opacity == ["0.85", "0.00"]
+    assert paths(svg(np.array([[True, False]])), "cells") == 1
 
 
-def test_a_large_matrix_is_shown_by_blocks_that_lose_no_difference():
+def test_a_few_cells_tell_their_value_on_hover():
+    tips = [element.text for element in svg([[0.25, 2.0]], ["q"], [" a", " b"]).iter() if tag(element) == "title"]
+    assert tips[1:] == ["q, ·a: 0.25", "q, ·b: 2"]
+
+
+def test_a_large_matrix_is_shown_by_blocks_that_lose_no_difference_and_stays_small():
     matrix = np.zeros((100, 200))
     matrix[77, 155] = 1
     text = show.svg_heatmap(matrix)
     root = ElementTree.fromstring(text)
-    assert sum(tag(e) == "rect" for e in root.iter()) <= 40 * 64 + 1
-    assert "each cell: the largest of 3 × 4" in text and root[0].text.endswith("largest 1 at 75, 152")
+    assert paths(root, "cells") == 1
+    assert "each cell: the largest of 5 × 5" in text and root[0].text.endswith("largest 1 at 75, 155")
+    assert len(show.svg_heatmap(np.random.default_rng(0).random((500, 500)))) < 80_000
 
 
 def test_where_nothing_differs_it_says_so():
