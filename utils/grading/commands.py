@@ -44,5 +44,20 @@ def audit(
         raise typer.Exit(1)
 
 
+def progress(
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object: every exercise and attempt.")] = False,
+) -> None:
+    """Show which exercises you have solved."""
+    from utils.grading.overview import Progress, standings
+    from utils.grading.store import attempts, hints_taken, notice, store_path
+
+    tried = attempts()
+    found = Progress(standings(tried, hints_taken()), notice() or "")
+    if as_json:
+        print(json.dumps({"file": str(store_path()), **found.as_json(tried)}, ensure_ascii=False))
+    else:
+        print(found)
+
+
 if __name__ == "__main__":
     typer.run(audit)

@@ -1,18 +1,15 @@
 """Verdicts as a page and as text: the same facts in both, in the same order.
 
-The verdict, the sentence that helps most, shapes, where values differ, evidence, what to try, what was printed. The
-page takes JupyterLab's colors where there are some; signs, words and hatching say whatever color says. Its styles are
-in report.css.
+The verdict, the sentence that helps most, shapes, where values differ, evidence, what to try, what was printed. Signs,
+words and hatching say whatever color says. The frame and its colors are in `page`.
 """
 
-import functools
-import re
 import textwrap
 from html import escape
-from importlib.resources import files
 
 from utils.grading import picture
 from utils.grading.facts import Facts, facts_of, harmless
+from utils.grading.page import page, paragraph, words
 from utils.grading.verdict import Verdict
 
 SIGNS = {"passed": "✓", "unwritten": "…", "not yet": "✗"}
@@ -31,7 +28,7 @@ def to_text(verdict: Verdict) -> str:
     ]
     blocks += [
         _wrapped(facts.evidence),
-        _wrapped("Checked: " + "; ".join(facts.checked) + ".") if facts.checked else "",
+        _wrapped(_checked(facts)),
     ]
     blocks += ["\n".join(filter(None, [_wrapped(facts.where), _wrapped(facts.advice)]))]
     if facts.printed:
@@ -73,35 +70,32 @@ def _wrapped(text: str) -> str:
 def to_html(verdict: Verdict) -> str:
     """The report for a notebook: one self-contained element."""
     facts = facts_of(verdict)
-    label = escape(facts.headline)
-    sign = f'<span class="sign" aria-hidden="true">{SIGNS[facts.state]}</span>'
-    body = "".join(
-        [
-            f'<p class="verdict">{sign}{_words(facts.headline)}</p>',
-            _sentences_html(facts),
-            _shapes_html(facts),
-            _differ_html(facts),
-            _paragraph(facts.evidence),
-            _paragraph("Checked: " + "; ".join(facts.checked) + "." if facts.checked else "", small=True),
-            _paragraph(" ".join(filter(None, [facts.where, facts.advice])), small=True),
-            _printed_html(facts),
-        ]
-    )
-    state = facts.state.replace(" ", "-")
-    report = f'<div class="book-report {state}" role="group" aria-label="{label}">{body}</div>'
-    return f"<style>{_styles()}</style>{harmless(report)}"
+    body = [
+        _sentences_html(facts),
+        _shapes_html(facts),
+        _differ_html(facts),
+        paragraph(facts.evidence),
+        paragraph(_checked(facts), small=True),
+        paragraph(" ".join(filter(None, [facts.where, facts.advice])), small=True),
+        _printed_html(facts),
+    ]
+    return page(facts.state.replace(" ", "-"), SIGNS[facts.state], facts.headline, "".join(body))
+
+
+def _checked(facts: Facts) -> str:
+    return f"Checked: {'; '.join(facts.checked)}." if facts.checked else ""
 
 
 def _sentences_html(facts: Facts) -> str:
     if not facts.several:
-        return _paragraph(facts.sentences[0])
-    items = "".join(f"<li>{_words(sentence)}</li>" for sentence in facts.sentences)
+        return paragraph(facts.sentences[0])
+    items = "".join(f"<li>{words(sentence)}</li>" for sentence in facts.sentences)
     return f"<p>{SEVERAL}</p><ul>{items}</ul>"
 
 
 def _shapes_html(facts: Facts) -> str:
     if not facts.columns:
-        return _paragraph(facts.shape, small=True)
+        return paragraph(facts.shape, small=True)
     rows = "".join(
         f'<tr{" class=off" if c.differs else ""}><th scope="row">{escape(c.name)}</th><td>{c.wanted or "–"}</td>'
         f"<td>{c.yours or '–'}</td><td>{'≠' if c.differs else ''}</td></tr>"
@@ -114,7 +108,7 @@ def _shapes_html(facts: Facts) -> str:
 def _differ_html(facts: Facts) -> str:
     if not facts.differ:
         return ""
-    first = f" The first: <strong>{_words(facts.first)}</strong>." if facts.first else ""
+    first = f" The first: <strong>{words(facts.first)}</strong>." if facts.first else ""
     text = f"<p>{facts.differ}{first}</p>"
     if not facts.picture:
         return text
@@ -131,18 +125,3 @@ def _printed_html(facts: Facts) -> str:
         return ""
     lines = escape("\n".join(facts.printed))
     return f'<details><summary class="small">What the answer printed</summary><pre>{lines}</pre></details>'
-
-
-def _paragraph(text: str, small: bool = False) -> str:
-    return f"<p{' class=small' if small else ''}>{_words(text)}</p>" if text else ""
-
-
-def _words(text: str) -> str:
-    """Escaped text; what stands between backticks, and calls of hint, are set as code."""
-    return re.sub(r"`([^`]+)`|(hint\(&quot;[\d.]+&quot;\))", lambda m: f"<code>{m[1] or m[2]}</code>", escape(text))
-
-
-@functools.cache
-def _styles() -> str:
-    """report.css on one line."""
-    return " ".join(files("utils.grading").joinpath("report.css").read_text(encoding="utf-8").split())
