@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from utils.exercises.declare import Exercise
+from utils.exercises.gradients import gradient_fault
 
 WEIGHTS = ("W_Q", "b_Q", "W_K", "b_K", "W_V", "b_V", "W_O", "b_O")
 
@@ -774,16 +775,8 @@ def _(answer, draw):
 
 @whole.prop("gradients_flow")
 def _(answer, draw):
-    args = [a.clone().requires_grad_() for a in _layer(draw, draw.normal("2 5 d_model"))]
-    out = answer(*args)
-    if not out.requires_grad:
-        return (
-            "No gradient flows through the answer, so that a model could not learn through it: is there a detach, "
-            ".data, no_grad or a trip through numpy?"
-        )
-    grads = torch.autograd.grad(out.square().sum(), args, allow_unused=True)
-    missing = [name for name, grad in zip(("x", *WEIGHTS), grads, strict=True) if grad is None]
-    return f"No gradient reaches {', '.join(missing)}." if missing else None
+    args = _layer(draw, draw.normal("2 5 d_model"))
+    return gradient_fault(answer, attention, **dict(zip(("x", *WEIGHTS), args, strict=True)))
 
 
 whole.forbid(
