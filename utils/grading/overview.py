@@ -71,7 +71,7 @@ class Progress:
     def _repr_html_(self) -> str:
         marks = "".join(_row_html(chapter, row) for chapter, row in self.chapters().items())
         body = f'<table class="marks">{marks}</table>{paragraph(_legend(), small=True)}{paragraph(self.notice)}'
-        return page("progress", MARKS["tried"], self.headline, body + _table_html(self.standings))
+        return page("overview", MARKS["tried"], self.headline, body + _table_html(self.standings))
 
     def _repr_pretty_(self, printer, cycle: bool) -> None:
         printer.text(str(self))
