@@ -39,7 +39,7 @@ def gradient_fault(answer: Callable, oracle: Callable, **arguments: Any) -> str 
 
 
 def _gradients(fn: Callable, arguments: dict[str, Any]) -> dict[str, Tensor | None] | None:
-    """The gradient of a fixed weighted sum of the result, for each floating tensor by name; None where there is none."""
+    """The gradients of a fixed weighted sum of the result, by name; None where it cannot be differentiated."""
     found: dict[str, Tensor] = {}
 
     def ready(name: str, value: Any) -> Any:
