@@ -121,7 +121,7 @@ both("What comes next, without attention?", "Compare the two rows with your gues
 # </details>
 #
 # That is the question of this chapter: **how does the last position find out who is to get the drink?** It has to find
-# the right earlier position and fetch something from there. At the end you will name the heads that do it.
+# the right earlier position and fetch something from there. At the end you will catch the model looking.
 
 # %% [markdown] key="by-hand" covers="M11, N13" terms="self-attention, query, key, value"
 # ## 2 · One head by hand
@@ -199,8 +199,7 @@ show.tokens(
     tokens,
     ids=model.to_tokens(for_mary)[0],
     title=f"The text in {len(tokens)} tokens, positions 0 to {len(tokens) - 1}",
-    note=f"x has the shape {tuple(x.shape)}: batch, pos, d_model. Position 0 is BOS, which the "
-    "model puts first.",
+    note=f"Position 0 is BOS. x has the shape {tuple(x.shape)}: batch, pos, d_model.",
 )
 
 # %% [markdown] key="queries-keys-values" terms="projection"
@@ -305,8 +304,7 @@ show.lines(
     [str(d) for d in sizes],
     {"measured": list(measured.values()), "√d": [d**0.5 for d in sizes]},
     title="The spread of the dot product of two random vectors",
-    note=f"At d = 64 the measured spread is {measured[64]:.1f}. It grows with the size of the "
-    "head, and lies on √d.",
+    note=f"At d = 64 the measured spread is {measured[64]:.1f}. The curve lies on √d.",
     x_name="d, numbers in each vector",
     y_name="spread of q · k",
 )
@@ -340,8 +338,7 @@ show.lines(
     [str(d) for d in sizes],
     {"not divided": raw[:, 0], "divided by √d_head": scaled[:, 0]},
     title="The largest of eight attention weights",
-    note="Without the division one key takes nearly all as heads get larger. With it the softmax "
-    "stays undecided.",
+    note="Without the division one key takes nearly everything in a large head.",
     x_name="d_head",
     y_name="mean largest weight",
     levels={"all eight equal": 1 / 8},
@@ -352,8 +349,7 @@ show.lines(
     [str(d) for d in sizes],
     {"not divided": raw[:, 1], "divided by √d_head": scaled[:, 1]},
     title="How much of the gradient gets through the softmax",
-    note="Without the division the gradient fades as heads get larger: scores that are wrong can "
-    "hardly be corrected.",
+    note="Without the division a wrong score can hardly be corrected in a large head.",
     x_name="d_head",
     y_name="mean gradient length",
 )
@@ -549,29 +545,32 @@ def with_zeros(scores):
 check("05.3", with_zeros)
 
 # %% [markdown] key="mask-grid-text"
-# **Use it.** Your mask on scores that are all 0, for all six queries and for the last three. Empty cells hold −∞.
+# **Use it** on the scores of head 0, cut to the first six tokens, and then on the last three of these queries only. Empty
+# cells hold −∞.
 
 # %% key="mask-grid" tags=["demo"]
 mask = use(causal_mask)
 show.matrix(
-    mask(torch.zeros(1, 1, 6, 6))[0, 0],
-    title="Which keys may each query see? Six queries",
-    note="Filled: may be seen. Empty: −∞. Each query sees itself and all before it.",
-    row_name="query_pos",
-    column_name="key_pos",
+    mask(score[:, :, :6, :6])[0, 0],  # [query_pos key_pos]
+    rows=stuck_tokens[:6],
+    columns=stuck_tokens[:6],
+    title="Scores after the mask: six queries",
+    note="The diagonal and all below it stay. Each query sees itself and what stands before it.",
+    row_name="query",
+    column_name="key",
     value_name="score",
 )
 
 # %% key="mask-grid-last" tags=["demo"]
-last_three = mask(torch.zeros(1, 1, 3, 6))[0, 0]  # [query_pos key_pos]
+last_three = mask(score[:, :, 3:6, :6])[0, 0]  # [query_pos key_pos]
 show.matrix(
     last_three,
-    rows=[3, 4, 5],
-    title="The same for the last three queries only",
-    note="The rows are positions 3, 4 and 5. The first of them sees "
-    f"{(last_three[0] == 0).sum()} keys.",
-    row_name="query_pos",
-    column_name="key_pos",
+    rows=stuck_tokens[3:6],
+    columns=stuck_tokens[:6],
+    title="Scores after the mask: the last three queries",
+    note=f"The same rows as in the lower half above. The first sees {last_three[0].isfinite().sum()} keys.",
+    row_name="query",
+    column_name="key",
     value_name="score",
 )
 
@@ -640,8 +639,7 @@ show.heads(
     pattern[0],
     stuck_tokens,
     title=f"Attention patterns, layer {layer}",
-    note="Each row sums to 1. Go through the heads: which look one back, which at themselves, "
-    "which at the first column?",
+    note="Each row sums to 1. Which heads look one back? Which at the first column?",
 )
 
 # %% [markdown] key="it-looks-at-text" covers="M11"
@@ -672,14 +670,13 @@ show.tokens(
 
 # %% key="bos-weight" tags=["demo"]
 on_bos = all_patterns[:, :, 1:, 0].mean(-1)  # [layer n_heads], the mean over the queries after BOS
+evenly = (1 / torch.arange(2, len(stuck_tokens) + 1)).mean()  # 1/2, 1/3, … for queries 1, 2, …
 show.matrix(
     on_bos.round(decimals=2),
     rows=layer_names,
     columns=head_names,
     title="Mean weight on BOS",
-    note=f"On average a head gives {on_bos.mean():.0%} of its weight to BOS; even attention "
-    "would give "
-    f"{(1 / torch.arange(2, len(stuck_tokens) + 1)).mean():.0%}.",
+    note=f"All heads: {on_bos.mean():.0%} of the weight. Spread evenly it would be {evenly:.0%}.",
     row_name="layer",
     column_name="head",
     value_name="weight",
@@ -695,13 +692,12 @@ values = torch.stack([stuck_cache["v", i][0] for i in range(n_layers)])
 length = values.norm(dim=-1)  # [layer pos n_heads]
 ratio = length[:, 0] / length[:, 1:].mean(1)  # [layer n_heads]
 
+shorter = (ratio < 1).sum()
 show.points(
     torch.stack([on_bos.flatten(), ratio.flatten()], dim=-1),
     [f"{i // n_heads}.{i % n_heads}" for i in range(ratio.numel())],
     title="Heads that rest on BOS, and what BOS hands over",
-    note=f"Each point is a head, layer.head. In {(ratio < 1).sum()} of {ratio.numel()} heads the "
-    "value of BOS is shorter "
-    "than the average value.",
+    note=f"Each point is a head, layer.head. In {shorter} of {ratio.numel()} BOS hands over less.",
     x_name="mean weight on BOS",
     y_name="length of BOS's value ÷ mean of the others",
 )
@@ -730,16 +726,16 @@ print(f"padding with {model.to_string(ids[0, 0])!r}: the logits of the text stay
 
 # %% key="mixing" tags=["demo"]
 corner = tensor([[0.0, 0.0], [4.0, 0.0], [2.0, 3.0]])  # three values: [key_pos d_head]
-rows = [[1, 0, 0], [0.5, 0.5, 0], [0.2, 0.2, 0.6], [1 / 3, 1 / 3, 1 / 3]]
+rows = [[0.8, 0.1, 0.1], [0.5, 0.5, 0], [0.2, 0.2, 0.6], [1 / 3, 1 / 3, 1 / 3]]
 mixed = tensor(rows) @ corner  # [query_pos key_pos] @ [key_pos d_head] → [query_pos d_head]
 
 show.points(
     torch.cat([corner, mixed]),
-    ["value 0", "value 1", "value 2", "all on 0", "half 0, half 1", "mostly 2", "all alike"],
+    ["value 0", "value 1", "value 2", "mostly 0", "half 0, half 1", "mostly 2", "all alike"],
     groups=["value"] * 3 + ["mixture"] * 4,
     title="Mixtures of three values",
-    note="Every mixture lies in the triangle of the values. Equal weights give its center; all "
-    "weight on one gives a corner.",
+    note="Every mixture lies in the triangle of the values. Equal weights give its center; the more "
+    "weight one value gets, the nearer the mixture is to it.",
     x_name="first number of the value",
     y_name="second number",
 )
@@ -807,8 +803,7 @@ show.tokens(
     stuck_tokens[: it + 1],
     parts[0, :, 0].norm(dim=-1).round(decimals=2),
     title=f'What " it" receives from each token, in layer {best_layer}, head {best_head}',
-    note="Under each token: the length of weight × value. Compare it with the weights in section "
-    "6.",
+    note="The length of weight × value. Compare with the weights in section 6.",
     value_name="length",
 )
 
@@ -883,8 +878,7 @@ show.tokens(
     tokens,
     (added.norm(dim=-1) / before.norm(dim=-1)).round(decimals=2),
     title=f"How much attention of layer {layer} adds to the stream",
-    note="Under each token: length of what is added ÷ length of the stream before. The tint "
-    "shows the same.",
+    note="The length of what is added ÷ the length of the stream before.",
     value_name="share",
 )
 
@@ -1094,41 +1088,60 @@ stacked = torch.stack([z[:, :, h] @ attn.W_O[h] for h in range(n_heads)], dim=2)
 torch.allclose(stacked, head_results(z, attn.W_O), atol=1e-5)
 
 # %% [markdown] key="who-answers-text"
-# **Use it** on the question of section 1. The model prefers " Mary" to " John" when the last position of the stream points
-# along $W_U[\text{Mary}] - W_U[\text{John}]$. Each head's result at that position can be measured along this direction,
-# after the last LayerNorm's scale (held fixed at what it was) and gain: so many logits does the head give to " Mary".
+# **Use it** on the question of section 1. The model prefers " Mary" to " John" when the stream at the last position points
+# along $W_U[\text{Mary}] - W_U[\text{John}]$. So measure each head's result along this direction, after the last
+# LayerNorm, whose scale is held fixed at what it was: so many logits does the head give to " Mary".
 
 # %% key="who-answers" tags=["demo"]
 mary, john = model.to_single_token(" Mary"), model.to_single_token(" John")
 direction = model.ln_final.w * (model.W_U[:, mary] - model.W_U[:, john])  # [d_model]
+scale = cache["ln_final.hook_scale"][0, -1]  # [1]
 results_of = use(head_results)
+
+
+def for_mary_over_john(written):
+    """What vectors written at the last position do for " Mary" against " John", in logits."""
+    centered = written - written.mean(-1, keepdim=True)  # LayerNorm takes the mean away
+    return centered @ direction / scale
+
+
 pushes = []
 for i in range(n_layers):
     result = results_of(cache["z", i], model.blocks[i].attn.W_O)[0, -1]  # [n_heads d_model]
-    centered = result - result.mean(-1, keepdim=True)  # LayerNorm takes the mean away
-    pushes.append(centered @ direction / cache["ln_final.hook_scale"][0, -1])  # [n_heads]
+    pushes.append(for_mary_over_john(result))
 pushes = torch.stack(pushes)  # [layer n_heads]
 
+# %% key="who-answers-figure" tags=["demo"]
 show.matrix(
     pushes.round(decimals=2),
     rows=layer_names,
     columns=head_names,
     title='Who pushes " Mary" over " John"?',
-    note=f"In logits, at the last position. All heads together give {pushes.sum():+.1f}. Blue is "
-    "for \" Mary\".",
+    note=f"Above 0: for Mary. Below 0: for John. All heads together give {pushes.sum():+.1f} logits.",
     row_name="layer",
     column_name="head",
     value_name="logits",
+    diverging=True,
 )
+
+# %% [markdown] key="who-answers-look-text"
+# Take the strongest. Where does it read what it writes? A pattern with its weights on the diagonal keeps the tokens apart,
+# as in section 7, and your two functions do the rest.
 
 # %% key="who-answers-look" tags=["demo"]
 answer_layer, answer_head = divmod(pushes.argmax().item(), n_heads)
+weights = cache["pattern", answer_layer][:, [answer_head], -1]  # [batch 1 key_pos]
+there = cache["v", answer_layer][:, :, [answer_head]]  # [batch key_pos 1 d_head]
+apart = use(mix_values)(torch.diag_embed(weights), there)  # row j: weight j times value j
+written = results_of(apart, model.blocks[answer_layer].attn.W_O[[answer_head]])[0, :, 0]
+from_token = for_mary_over_john(written)  # [key_pos]
+
 show.tokens(
     tokens,
-    cache["pattern", answer_layer][0, answer_head, -1].round(decimals=3),
-    title=f'What the last position looks at, in layer {answer_layer}, head {answer_head}',
-    note='The head that does most for " Mary". Under each token: its weight in the last row.',
-    value_name="weight",
+    from_token.round(decimals=2),
+    title=f"Where layer {answer_layer}, head {answer_head} reads it",
+    note=f"The largest part comes from {tokens[from_token.argmax()]!r}.",
+    value_name='logits for " Mary" over " John"',
 )
 
 # %% [markdown] key="reading-heads" terms="previous-token head"
@@ -1323,8 +1336,7 @@ show.heads(
     labels=[f"layer {induction_layer}, head {induction_head}"],
     title="The head with the highest induction score",
     note=f"In the lower half, the second time, a line runs {period - 1} columns left of the "
-    "diagonal: each word looks at the "
-    "word after its earlier copy.",
+    "diagonal: each word looks at the word after its earlier copy.",
 )
 
 # %% [markdown] key="how-induction-works"
@@ -1375,11 +1387,10 @@ def beside(layer, head):
 
 
 show.matrices(
-    beside(induction_layer, induction_head),
+    mask(beside(induction_layer, induction_head)[None])[0],  # [panel query_pos key_pos]
     ["head, period 6", "convolution fitted there", "head, period 4", "the same convolution"],
     title=f"Layer {induction_layer}, head {induction_head}, beside a fixed convolution",
-    note="When the period changes, the head looks elsewhere. The convolution cannot: its lines "
-    "stay where they were.",
+    note="When the period changes, the head looks elsewhere. The convolution cannot.",
     row_name="query_pos",
     column_name="key_pos",
     value_name="weight",
@@ -1400,8 +1411,7 @@ both_heads = {
 show.bars(
     {name: in_common(*place) for name, place in both_heads.items()},
     title="How far a fixed convolution can stand in for a head",
-    note="1 would mean that the head looks exactly where the convolution does, on a text that it "
-    "was not fitted to.",
+    note="1: the convolution, fitted to one text, looks where the head does on the other.",
     x_name="head (layer.head)",
     y_name="weight in common",
 )
@@ -1516,8 +1526,7 @@ show.matrix(
     rows=layer_names,
     columns=head_names,
     title="Which heads copy names?",
-    note="How far the diagonal of a head's OV table stands out. Blue: reading a name raises it. "
-    "Orange: lowers it.",
+    note="How far the diagonal of a head's OV table stands out. Above 0: reading a name raises it.",
     row_name="layer",
     column_name="head",
     value_name="spreads",
@@ -1576,6 +1585,11 @@ looks_for = attn.W_Q[0] @ attn.W_K[0].T  # [d_model d_model], its rank is at mos
 by_merged = model.W_E[two] @ looks_for @ model.W_E[two].T
 torch.allclose(by_merged, qk_circuit(model.W_E, attn.W_Q, attn.W_K, 0, two), atol=1e-2)
 
+# %% key="examples-run" solution="05.12"
+import doctest
+
+doctest.testmod()  # the examples in the docstrings of all twelve exercises, run
+
 # %% [markdown] key="qk-text"
 # **Use it** on layer 0, the only one that reads embeddings as they are. Is there a head in which a word looks for itself,
 # that is, for an earlier copy? That would show as a bright diagonal. The cell takes the head whose diagonal stands out most.
@@ -1594,8 +1608,7 @@ show.matrix(
     rows=some_words,
     columns=some_words,
     title=f"QK circuit of layer 0, head {same_word}",
-    note="The mean of each row is taken away. Blue on the diagonal: a word looks for an earlier "
-    "copy of itself.",
+    note="Blue on the diagonal: a word looks for an earlier copy of itself.",
     row_name="token that asks",
     column_name="token asked about",
     value_name="score",
@@ -1608,31 +1621,46 @@ show.matrix(
 # %% [markdown] key="answer" covers="N8"
 # ## 14 · Back to the question
 #
-# How does the last position find out who is to get the drink? You have seen the parts: a head that looks from " to" at a
-# name, and an OV circuit that raises the name it looks at. The last test is to interfere. The next cell takes each head's
-# pattern in the row of the last position and swaps two weights: what " Mary" got, " John" gets, and the other way round.
-# Nothing else is touched. If attention is what carries the name, the answer must change.
+# How does the last position find out who is to get the drink? It must have looked. So forbid it: in one layer after
+# another, the score of the last position with " Mary" is set to −∞, as your mask does with the future. Not one word of the
+# text is changed.
 
-# %% key="swap-looks" tags=["demo"]
+# %% key="cut-looks" tags=["demo"]
 last, at_mary = len(tokens) - 1, tokens.index(" Mary")
-at_john = [i for i, token in enumerate(tokens) if token == " John"]  # two of them
 
 
-def swap(pattern, hook):
-    """In the last row, the weight on " Mary" and the weight on both " John" change places."""
-    swapped = pattern.clone()
-    swapped[:, :, last, at_mary] = pattern[:, :, last, at_john].sum(-1)
-    swapped[:, :, last, at_john] = pattern[:, :, last, [at_mary]] / len(at_john)
-    return swapped
+def cut(scores, hook):
+    """The last position may not look at " Mary"."""
+    scores = scores.clone()
+    scores[:, :, last, at_mary] = -torch.inf
+    return scores
 
 
-swaps = [(f"blocks.{i}.attn.hook_pattern", swap) for i in range(n_layers)]
-show.table(
-    [["as it is", *next_words(for_mary)], ["looks swapped", *next_words(for_mary, swaps)]],
-    ["attention", "likeliest", "second", "third"],
-    title="… John gave a drink to",
-    note="Only where the last position looks was changed, not one word of the text.",
+def chance_of_mary(layers):
+    """The probability of " Mary" when these layers are cut."""
+    hooks = [(f"blocks.{i}.attn.hook_attn_scores", cut) for i in layers]
+    return model.run_with_hooks(for_mary, fwd_hooks=hooks)[0, -1].softmax(-1)[mary].item()
+
+
+chances = {"nothing cut": chance_of_mary([])}
+chances |= {f"cut in layer {i}": chance_of_mary([i]) for i in range(n_layers)}
+chances["cut in all layers"] = chance_of_mary(range(n_layers))
+
+# %% key="cut-looks-figure" tags=["demo"]
+show.bars(
+    chances,
+    title='The probability of " Mary" when the last position may not look at her',
+    note=f"As it is {chances['nothing cut']:.2f}, cut in all layers {chances['cut in all layers']:.2f}.",
+    x_name="where the look is forbidden",
+    y_name='probability of " Mary"',
 )
+
+# %% [markdown] key="answer-text"
+# Where the bar falls, the look mattered. Where it stays high, the name took another way: a position in between had fetched
+# it already, and the last position read it there. Heads of different layers pass things on, through the stream. But
+# somewhere each step of the way is a look, because there is no other way from one position to another:
+#
+# **a query that fits a key, a value that is moved, and a matrix that writes it down.**
 
 # %% [markdown] key="summary"
 # ## Summary

@@ -87,7 +87,7 @@ def page(browser):
 
 @pytest.fixture
 def keep(request, page):
-    """`keep("name")` stores a screenshot in artifacts/browser/, which git ignores, numbered in the order of the story."""
+    """`keep("name")` stores a numbered screenshot in artifacts/browser/, which git ignores."""
     folder = request.config.rootpath / "artifacts" / "browser"
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob(f"{request.node.name}-*.png"):
