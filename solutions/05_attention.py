@@ -8,9 +8,9 @@
 # *The animal didn't cross the street because it was too tired.* You know who was tired. To go on with this sentence a
 # model has to know as well, and the word that it needs, "animal", stands seven tokens before "it".
 #
-# An embedding cannot reach it, and an MLP cannot: each works on one position alone. Attention is the one part of GPT-2
-# that carries anything from one position to another. In this chapter you build it in seven steps, until your layer gives
-# the model's own numbers. Then you use what you wrote to find out what the heads of a trained model do.
+# An embedding cannot reach it, and an MLP cannot: each works on one position alone. Attention is the one part of
+# GPT-2 that carries anything from one position to another. In this chapter you build it in seven steps, until your
+# layer gives the model's own numbers. Then you use what you wrote to find out what the heads of a trained model do.
 
 # %% [markdown] key="what-you-will-do"
 # ## What you will be able to do
@@ -39,9 +39,9 @@
 # | 05.11 | `ov_circuit`: what a head writes | 4 | 15 |
 # | 05.12 | `qk_circuit`: what a head looks for | 4 | 10 |
 #
-# Write an answer where you find `raise NotImplementedError`, run that cell, then run the cell below it: it grades your
-# function. `hint("05.1")` gives a hint, and a stronger one each time you ask. You may skip an exercise: later cells use
-# the book's version where yours is missing, and say so.
+# Write an answer where you find `raise NotImplementedError`, run that cell, then run the cell below it: it grades
+# your function. `hint("05.1")` gives a hint, and a stronger one each time you ask. You may skip an exercise: later
+# cells use the book's version where yours is missing, and say so.
 
 # %% key="setup"
 import torch
@@ -55,10 +55,10 @@ model = reference(device="cpu")  # the pocket model; it needs no accelerator
 rng = torch.Generator().manual_seed(5)  # every random number of this chapter comes from here
 
 # %% [markdown] key="which-model"
-# The model is the book's **pocket model**: GPT-2's architecture and tokenizer, with 4 layers of 8 heads, trained on short
-# stories and a few patterns of English. GPT-2 small has 12 layers of 12 heads. All that you build fits both, number for
-# number. *Which* head does what is a fact about one trained model: this chapter looks it up in a cell and never knows it
-# in advance. To see GPT-2's own heads, run `book reference gpt2` once in a terminal, write
+# The model is the book's **pocket model**: GPT-2's architecture and tokenizer, with 4 layers of 8 heads, trained on
+# short stories and a few patterns of English. GPT-2 small has 12 layers of 12 heads. All that you build fits both,
+# number for number. *Which* head does what is a fact about one trained model: this chapter looks it up in a cell and
+# never knows it in advance. To see GPT-2's own heads, run `book reference gpt2` once in a terminal, write
 # `model = reference("gpt2", device="cpu")` in the cell above, and run the chapter again.
 
 # %% [markdown] key="question" covers="N8" terms="attention, residual stream"
@@ -88,7 +88,7 @@ def both(title, note, hooks=()):
     )
 
 
-both("What comes next?", "The same last words, and another name. The number is the probability.")
+both("What comes next?", "The number after each token is its probability.")
 
 # %% [markdown] key="predict-without" tags=["predict"]
 # **Predict.** Now attention is switched off: what it would add to the stream is replaced by zeros, in every layer.
@@ -115,27 +115,27 @@ both("What comes next, without attention?", "Compare the two rows with your gues
 # %% [markdown] key="why-the-same"
 # <details><summary>What you see, and why</summary>
 #
-# It is **c**, and not by chance. Without attention the last position works with two facts: its token is " to", and it is
-# number 14. Both are the same in the two texts, so every number that follows from them is the same.
+# It is **c**, and not by chance. Without attention the last position works with two facts: its token is " to", and it
+# is number 14. Both are the same in the two texts, so every number that follows from them is the same.
 #
 # </details>
 #
-# That is the question of this chapter: **how does the last position find out who is to get the drink?** It has to find
-# the right earlier position and fetch something from there. At the end you will catch the model looking.
+# That is the question of this chapter: **how does the last position find out who is to get the drink?** It has to
+# find the right earlier position and fetch something from there. At the end you will catch the model looking.
 
 # %% [markdown] key="by-hand" covers="M11, N13" terms="self-attention, query, key, value"
 # ## 2 · One head by hand
 #
-# Attention is the retrieval of chapter 01. Each position asks a question (the **query**), each position carries a label
-# that questions are compared with (the **key**), and each position has something to hand over (the **value**). The better
-# a key fits the query, the more of its value is taken.
+# Attention is the retrieval of chapter 01. Each position asks a question (the **query**), each position carries a
+# label that questions are compared with (the **key**), and each position has something to hand over (the **value**).
+# The better a key fits the query, the more of its value is taken.
 #
-# In a library the question comes from you, and labels and books belong to the shelves. Here all three are made from the
-# same tokens: the text asks itself. Hence the name **self-attention**.
+# In a library the question comes from you, and labels and books belong to the shelves. Here all three are made from
+# the same tokens: the text asks itself. Hence the name **self-attention**.
 #
 # Take the word "it" in the sentence about the tired animal, and one head with $d_\text{head} = 2$. Say that axis 0
-# stands for living things and axis 1 for places. (In a trained model nobody gives the axes a meaning, and there are 32 or
-# 64 of them.) "it" asks for something alive:
+# stands for living things and axis 1 for places. (In a trained model nobody gives the axes a meaning, and there are
+# 32 or 64 of them.) "it" asks for something alive:
 
 # %% key="one-query-by-hand" tags=["demo"]
 words = ["animal", "street", "it"]
@@ -148,11 +148,10 @@ weight = (match / 2**0.5).softmax(-1)  # [key_pos], sums to 1
 found = weight @ values  # [d_head]
 
 show.table(
-    [[word, *row] for word, *row in zip(words, match, match / 2**0.5, weight, strict=True)],
+    list(zip(words, match, match / 2**0.5, weight, strict=True)),
     ["key", "query · key", "÷ √d_head", "weight"],
     title='What "it" pays attention to',
-    note=f"The weights sum to 1. What is fetched is ({found[0]:.2f}, {found[1]:.2f}): mostly "
-    "what \"animal\" hands over.",
+    note=f"Fetched: ({found[0]:.2f}, {found[1]:.2f}), which is mostly what animal hands over.",
 )
 
 # %% [markdown] key="whole-formula" covers="N13" terms="head, pattern, d_head"
@@ -181,8 +180,8 @@ show.table(
 # | $z$ | the values, mixed by the pattern | `hook_z` | batch pos n_heads d_head |
 # | out | what the layer adds to the stream | `hook_attn_out` | batch pos d_model |
 #
-# $W_Q, W_K, W_V$ are [n_heads d_model d_head], $W_O$ is [n_heads d_head d_model]. You will write these lines one by one,
-# and each time `grade` compares your numbers with the model's.
+# $W_Q, W_K, W_V$ are [n_heads d_model d_head], $W_O$ is [n_heads d_head d_model]. You will write these lines one by
+# one, and each time `grade` compares your numbers with the model's.
 
 # %% key="one-layer" tags=["demo"]
 n_layers, n_heads = model.cfg.n_layers, model.cfg.n_heads
@@ -205,8 +204,8 @@ show.tokens(
 # %% [markdown] key="queries-keys-values" terms="projection"
 # ## 3 · Queries, keys and values
 #
-# All heads read the same stream, and each has glasses of its own: a matrix that takes $x_i$ from d_model numbers down to
-# d_head. For queries, keys and values the arithmetic is the same, so one function does all three.
+# All heads read the same stream, and each has glasses of its own: a matrix that takes $x_i$ from d_model numbers down
+# to d_head. For queries, keys and values the arithmetic is the same, so one function does all three.
 
 # %% [markdown] key="project-heads" covers="N13"
 # ### Exercise 05.1 · Project into heads
@@ -215,8 +214,8 @@ show.tokens(
 #
 # $$q^h_i = x_i W_Q^h + b_Q^h$$
 #
-# $x_i$ is the stream at position $i$, a row of d_model numbers; $W_Q^h$ is head $h$'s matrix [d_model d_head]; $b_Q^h$ its
-# bias. Do it for every text, position and head at once. The letter Q stands for any of Q, K, V.
+# $x_i$ is the stream at position $i$, a row of d_model numbers; $W_Q^h$ is head $h$'s matrix [d_model d_head];
+# $b_Q^h$ its bias. Do it for every text, position and head at once. The letter Q stands for any of Q, K, V.
 
 # %% key="project-heads-answer" exercise="05.1" covers="N13"
 def project_heads(
@@ -244,13 +243,13 @@ grade(project_heads)
 # %% [markdown] key="project-heads-why" solution="05.1"
 # #### Why it works
 #
-# A linear map is a dot product with each column. `einsum` sums the axis that is missing on the right, d_model, and keeps
-# the four others. The bias has the axes [n_heads d_head], which are the last two of the result, so it is added to each
-# text and position.
+# A linear map is a dot product with each column. `einsum` sums the axis that is missing on the right, d_model, and
+# keeps the four others. The bias has the axes [n_heads d_head], which are the last two of the result, so it is added
+# to each text and position.
 #
-# **What the classic mistake looks like.** Some write one big product, `x @ W_flat`, and cut the result into heads with
-# the axes in the wrong order. The shape is right and so is every number, only in another head: nothing crashes, and the
-# report says that the heads are cut out in strides.
+# **What the classic mistake looks like.** Some write one big product, `x @ W_flat`, and cut the result into heads
+# with the axes in the wrong order. The shape is right and so is every number, only in another head: nothing crashes,
+# and the report says that the heads are cut out in strides.
 
 # %% key="project-heads-second" solution="05.1"
 # A second way: all heads side by side in one matrix, as GPT-2's own code has it.
@@ -259,8 +258,8 @@ flat = (x @ side_by_side).unflatten(-1, (n_heads, -1))  # head 0's numbers stand
 torch.allclose(flat + attn.b_Q, project_heads(x, attn.W_Q, attn.b_Q), atol=1e-5)
 
 # %% [markdown] key="projected-text"
-# **Use it.** Your function makes all queries, keys and values of this layer. Below is how long each value vector is: how
-# much each word has to hand over, head by head. Look at the first column, and remember it for section 6.
+# **Use it.** Your function makes all queries, keys and values of this layer. Below is how long each value vector is:
+# how much each word has to hand over, head by head. Look at the first column, and remember it for section 6.
 
 # %% key="projected" tags=["demo"]
 project = use(project_heads)
@@ -283,12 +282,12 @@ show.matrix(
 # %% [markdown] key="scores" covers="M8" terms="score"
 # ## 4 · Scores: how well does each key fit?
 #
-# A dot product is large where two vectors point the same way. So $q_i \cdot k_j$ says how well key $j$ fits query $i$.
-# But the scores are divided by $\sqrt{d_\text{head}}$ as well, and it is worth knowing why before you write it.
+# A dot product is large where two vectors point the same way. So $q_i \cdot k_j$ says how well key $j$ fits query
+# $i$. But the scores are divided by $\sqrt{d_\text{head}}$ as well, and it is worth knowing why before you write it.
 
 # %% [markdown] key="predict-spread" tags=["predict"]
-# **Predict.** Take two vectors of $d$ random numbers, each number with mean 0 and spread (standard deviation) 1. How large
-# is their dot product, typically, when $d = 64$: about 1, about 8, or about 64?
+# **Predict.** Take two vectors of $d$ random numbers, each number with mean 0 and spread (standard deviation) 1. How
+# large is their dot product, typically, when $d = 64$: about 1, about 8, or about 64?
 
 # %% key="guess-spread" tags=["predict"]
 my_guess = "?"  # 1, 8 or 64
@@ -310,13 +309,14 @@ show.lines(
 )
 
 # %% [markdown] key="why-sqrt" covers="M8"
-# Why $\sqrt d$? One product $q_c k_c$ has mean 0 and variance $1 \cdot 1 = 1$. The dot product is a sum of $d$ of them;
-# variances of independent numbers add, so its variance is $d$ and its spread $\sqrt d$. Division by
+# Why $\sqrt d$? One product $q_c k_c$ has mean 0 and variance $1 \cdot 1 = 1$. The dot product is a sum of $d$ of
+# them; variances of independent numbers add, so its variance is $d$ and its spread $\sqrt d$. Division by
 # $\sqrt{d_\text{head}}$ brings it back to 1, whatever the size of the head.
 #
-# What would be wrong with large scores? The softmax takes $e^\text{score}$. A lead of 1 is a factor of 2.7, a lead of 8
-# one of 3000: one key gets everything. And then nothing can be learned: where a weight is close to 1 or 0, a small change
-# of a score changes nothing. The softmax is **saturated**, and the gradient through it is nearly zero. Measure both:
+# What would be wrong with large scores? The softmax takes $e^\text{score}$. A lead of 1 is a factor of 2.7, a lead of
+# 8 one of 3000: one key gets everything. And then nothing can be learned: where a weight is close to 1 or 0, a small
+# change of a score changes nothing. The softmax is **saturated**, and the gradient through it is nearly zero. Measure
+# both:
 
 # %% key="saturation" tags=["demo"]
 def largest_weight_and_gradient(d, divide_by, n_keys=8, n=2000):
@@ -390,11 +390,12 @@ grade(attention_scores)
 # %% [markdown] key="attention-scores-why" solution="05.2"
 # #### Why it works
 #
-# The two position axes have different names, so `einsum` pairs every query with every key. Batch and head have the same
-# name on both sides, so texts and heads are never mixed. What is left out on the right, d_head, is summed: a dot product.
+# The two position axes have different names, so `einsum` pairs every query with every key. Batch and head have the
+# same name on both sides, so texts and heads are never mixed. What is left out on the right, d_head, is summed: a dot
+# product.
 #
-# **What the classic mistake looks like.** Without the scale the scores are $\sqrt{d_\text{head}}$ times too large. Every
-# shape is right and the pattern even looks convincing: sharper than the model's, because each softmax is nearly
+# **What the classic mistake looks like.** Without the scale the scores are $\sqrt{d_\text{head}}$ times too large.
+# Every shape is right and the pattern even looks convincing: sharper than the model's, because each softmax is nearly
 # saturated. The grader compares the size of the numbers and says so:
 
 # %% key="attention-scores-mistake" solution="05.2"
@@ -414,9 +415,9 @@ by_matmul = q.transpose(1, 2) @ k.permute(0, 2, 3, 1) / q.shape[-1] ** 0.5
 torch.allclose(by_matmul, attention_scores(q, k), atol=1e-4)
 
 # %% [markdown] key="which-is-it" covers="M11"
-# **Use it** on the question from the top: which word is "it"? First an honest look at what the pocket model can know of
-# that sentence. It has met only the words of its own small world; all other tokens share one embedding, and to the model
-# they look alike.
+# **Use it** on the question from the top: which word is "it"? First an honest look at what the pocket model can know
+# of that sentence. It has met only the words of its own small world; all other tokens share one embedding, and to the
+# model they look alike.
 
 # %% key="known-words" tags=["demo"]
 tired = "The animal didn't cross the street because it was too tired."
@@ -453,28 +454,28 @@ show.heads(
 )
 
 # %% [markdown] key="scores-on-it-text"
-# Point at a head to enlarge it, click to keep it. Two things to see. The heads differ: each asks another question of the
-# same words. And the scores fill the whole square, above the diagonal too: so far a word may ask about words that come
-# *after* it. That is about to end.
+# Point at a head to enlarge it, click to keep it. Two things to see. The heads differ: each asks another question of
+# the same words. And the scores fill the whole square, above the diagonal too: so far a word may ask about words that
+# come *after* it. That is about to end.
 
 # %% [markdown] key="mask" covers="N13" terms="causal mask, autoregressive"
 # ## 5 · The mask: nobody sees the future
 #
-# GPT-2 guesses the next token at *every* position at once. If position 3 could look at position 4, the answer would be in
-# front of it: in training it would learn to copy and nothing else, and in use there is nothing to copy from. So a query
-# may look at itself and back, never forward. Attention of this kind is called **causal**.
+# GPT-2 guesses the next token at *every* position at once. If position 3 could look at position 4, the answer would
+# be in front of it: in training it would learn to copy and nothing else, and in use there is nothing to copy from. So
+# a query may look at itself and back, never forward. Attention of this kind is called **causal**.
 #
-# It has a price. When GPT-2 stands at "it" in *because it was too tired*, it has not read "tired" yet. So "it" can only
-# collect candidates. Had the street been too *wide*, "it" would have looked exactly the same; which one is meant can be
-# settled only at the last word, which looks back at all of them. (Models that read in both directions, such as BERT, can
-# settle it at "it".)
+# It has a price. When GPT-2 stands at "it" in *because it was too tired*, it has not read "tired" yet. So "it" can
+# only collect candidates. Had the street been too *wide*, "it" would have looked exactly the same; which one is meant
+# can be settled only at the last word, which looks back at all of them. (Models that read in both directions, such as
+# BERT, can settle it at "it".)
 #
 # How to forbid a cell: give it the score $-\infty$. The softmax takes $e^{-\infty} = 0$.
 
 # %% [markdown] key="predict-mask" tags=["predict"]
-# **Predict.** A text of 6 tokens is given, and the scores of the last 3 queries only: a grid of 3 rows and 6 columns. (This
-# happens when a text is continued: the old positions need not be computed again.) How many keys may the *first* row see: 1,
-# 3, 4 or 6?
+# **Predict.** A text of 6 tokens is given, and the scores of the last 3 queries only: a grid of 3 rows and 6 columns.
+# (This happens when a text is continued: the old positions need not be computed again.) How many keys may the *first*
+# row see: 1, 3, 4 or 6?
 
 # %% key="guess-mask" tags=["predict"]
 my_guess = "?"  # 1, 3, 4 or 6
@@ -489,9 +490,9 @@ my_guess = "?"  # 1, 3, 4 or 6
 # \end{cases}
 # $$
 #
-# $s_{ij}$ is the score of query $i$ with key $j$. Build the mask from the shape of `scores`, so that a text of any length
-# works. There may be fewer queries than keys: then the queries are the *last* positions, as in the example. Leave `scores`
-# itself as it is and return a new tensor.
+# $s_{ij}$ is the score of query $i$ with key $j$. Build the mask from the shape of `scores`, so that a text of any
+# length works. There may be fewer queries than keys: then the queries are the *last* positions, as in the example.
+# Leave `scores` itself as it is and return a new tensor.
 
 # %% key="causal-mask-answer" exercise="05.3" covers="N13"
 def causal_mask(
@@ -517,15 +518,15 @@ grade(causal_mask)
 # %% [markdown] key="causal-mask-why" solution="05.3"
 # #### Why it works
 #
-# A column of query positions compared with a row of key positions gives the whole grid of True and False by broadcasting.
-# `masked_fill` makes a new tensor, and its mask broadcasts over batch and heads.
+# A column of query positions compared with a row of key positions gives the whole grid of True and False by
+# broadcasting. `masked_fill` makes a new tensor, and its mask broadcasts over batch and heads.
 #
 # **A second way** is `torch.triu`, with its diagonal moved by the number of earlier positions (the next cell).
 #
-# **What the classic mistakes look like.** Masking the diagonal as well leaves the first query nothing to see: its row is
-# all −∞, and the softmax makes it NaN, which then spreads through the whole model. Filling with 0 looks harmless and is
-# not: $e^0 = 1$, so the future keeps a good part of the weight. And adding `mask * float("-inf")` makes NaN of every
-# allowed cell, because $0 \cdot \infty$ is not a number.
+# **What the classic mistakes look like.** Masking the diagonal as well leaves the first query nothing to see: its row
+# is all −∞, and the softmax makes it NaN, which then spreads through the whole model. Filling with 0 looks harmless
+# and is not: $e^0 = 1$, so the future keeps a good part of the weight. And adding `mask * float("-inf")` makes NaN of
+# every allowed cell, because $0 \cdot \infty$ is not a number.
 
 # %% key="causal-mask-second" solution="05.3"
 def with_triu(scores):
@@ -545,8 +546,8 @@ def with_zeros(scores):
 check("05.3", with_zeros)
 
 # %% [markdown] key="mask-grid-text"
-# **Use it** on the scores of head 0, cut to the first six tokens, and then on the last three of these queries only. Empty
-# cells hold −∞.
+# **Use it** on the scores of head 0, cut to the first six tokens, and then on the last three of these queries only.
+# Empty cells hold −∞.
 
 # %% key="mask-grid" tags=["demo"]
 mask = use(causal_mask)
@@ -568,7 +569,7 @@ show.matrix(
     rows=stuck_tokens[3:6],
     columns=stuck_tokens[:6],
     title="Scores after the mask: the last three queries",
-    note=f"The same rows as in the lower half above. The first sees {last_three[0].isfinite().sum()} keys.",
+    note=f"Positions 3, 4 and 5. The first of them sees {last_three[0].isfinite().sum()} keys.",
     row_name="query",
     column_name="key",
     value_name="score",
@@ -577,9 +578,9 @@ show.matrix(
 # %% [markdown] key="pattern" covers="N13" terms="softmax, pattern"
 # ## 6 · The pattern: from scores to weights
 #
-# Each query has a weight of 1 to give away among the keys that it may see. The softmax turns its row of scores into such
-# weights: a probability distribution over this and earlier tokens, one for each query and head. The whole grid is called
-# the **attention pattern**.
+# Each query has a weight of 1 to give away among the keys that it may see. The softmax turns its row of scores into
+# such weights: a probability distribution over this and earlier tokens, one for each query and head. The whole grid
+# is called the **attention pattern**.
 
 # %% [markdown] key="attention-pattern"
 # ### Exercise 05.4 · Attention pattern
@@ -588,9 +589,9 @@ show.matrix(
 #
 # $$A_{ij} = \frac{e^{\tilde s_{ij}}}{\sum_{j'} e^{\tilde s_{ij'}}}$$
 #
-# $\tilde s$ are the masked scores, and the sum runs over all keys $j'$ of row $i$. In: scores without a mask. Out: the
-# masked and normalized pattern. Any softmax may be used, torch's too. If you skipped 05.3, `use(causal_mask)` is the
-# book's.
+# $\tilde s$ are the masked scores, and the sum runs over all keys $j'$ of row $i$. In: scores without a mask. Out:
+# the masked and normalized pattern. Any softmax may be used, torch's too. If you skipped 05.3, `use(causal_mask)` is
+# the book's.
 
 # %% key="attention-pattern-answer" exercise="05.4" covers="N13"
 def attention_pattern(
@@ -613,15 +614,16 @@ grade(attention_pattern)
 # %% [markdown] key="attention-pattern-why" solution="05.4"
 # #### Why it works
 #
-# The mask puts −∞ where the future is, the exponential makes 0 of it, and the softmax divides each row by its sum. Over
-# dim −1, because that is key_pos: the weights of *one query* sum to 1.
+# The mask puts −∞ where the future is, the exponential makes 0 of it, and the softmax divides each row by its sum.
+# Over dim −1, because that is key_pos: the weights of *one query* sum to 1.
 #
 # **A second way**, right as well: take the softmax of the bare scores, set the future to 0 and divide each row by its
-# sum again. The rule $e^{s_j} / \sum_{\text{all}}$, divided by the visible part, is $e^{s_j} / \sum_{\text{visible}}$.
-# It is numerically worse: where a hidden key has the largest score by far, all visible weights round to 0 first.
+# sum again. Dividing by the sum over all keys and then by the visible share is dividing by the sum over the visible
+# keys. It is numerically worse: where a hidden key has the largest score by far, all visible weights round to 0 first.
 #
-# **What the classic mistake looks like.** The same without dividing again: every row but the last sums to less than 1,
-# and the first rows lose most. Softmax over dim −2 is harder to see: *columns* sum to 1, and the last row is nearly empty.
+# **What the classic mistake looks like.** The same without dividing again: a row sums to less than 1 by as much as
+# the hidden keys had taken, and only the last row, which hides nothing, is right. Softmax over dim −2 is harder to
+# see: the *columns* sum to 1. The last key is seen by one query alone, so the last cell of the diagonal is exactly 1.
 
 # %% key="attention-pattern-second" solution="05.4"
 hidden_later = score.softmax(-1).tril()  # too late: the future has had its share
@@ -643,8 +645,8 @@ show.heads(
 )
 
 # %% [markdown] key="it-looks-at-text" covers="M11"
-# And what does " it" look at? The next cell goes through all layers and heads and takes the one that gives " kitten" the
-# largest weight in the row of " it".
+# And what does " it" look at? The next cell goes through all layers and heads and takes the one that gives " kitten"
+# the largest weight in the row of " it".
 
 # %% key="it-looks-at" tags=["demo"]
 patterns = [stuck_cache["pattern", i][0] for i in range(n_layers)]
@@ -664,9 +666,9 @@ show.tokens(
 # %% [markdown] key="bos" covers="N4" terms="BOS, attention sink"
 # ### A place to rest: BOS
 #
-# The softmax makes a head spend its whole weight, even where it has found nothing. Somewhere the weight must go, and it
-# should do no harm there. Trained models learn a solution: they put it on the first token, which is always BOS and says
-# nothing about the text. How much rests there?
+# The softmax makes a head spend its whole weight, even where it has found nothing. Somewhere the weight must go, and
+# it should do no harm there. Trained models learn a solution: they put it on the first token, which is always BOS and
+# says nothing about the text. How much rests there?
 
 # %% key="bos-weight" tags=["demo"]
 on_bos = all_patterns[:, :, 1:, 0].mean(-1)  # [layer n_heads], the mean over the queries after BOS
@@ -684,8 +686,9 @@ show.matrix(
 )
 
 # %% [markdown] key="bos-rest-text" covers="N4"
-# Weight alone does no harm or good: what counts is weight times value. If BOS is a resting place, what it hands over should
-# be small beside what the other tokens hand over. That was the first column of the figure in section 3. In numbers:
+# Weight alone does no harm or good: what counts is weight times value. If BOS is a resting place, what it hands over
+# should be small beside what the other tokens hand over. That was the first column of the figure in section 3. In
+# numbers:
 
 # %% key="bos-value" tags=["demo"]
 values = torch.stack([stuck_cache["v", i][0] for i in range(n_layers)])
@@ -703,12 +706,13 @@ show.points(
 )
 
 # %% [markdown] key="bos-three-jobs" covers="N4"
-# In GPT-2 one token, `<|endoftext|>`, has three jobs: it begins a text (BOS), it ends a text (EOS), and it fills short
-# rows of a batch (padding). Is that not confusing?
+# In GPT-2 one token, `<|endoftext|>`, has three jobs: it begins a text (BOS), it ends a text (EOS), and it fills
+# short rows of a batch (padding). Is that not confusing?
 #
 # - **BOS and EOS**: in training texts follow one another, with one such token between. It ends the one and begins the
 #   next, and both times it says the same: what came before does not matter now.
-# - **Padding**: it stands on the right, after the text. No query looks to the right, so no real position ever sees it:
+# - **Padding**: it stands on the right, after the text. No query looks to the right, so no real position ever sees
+#   it:
 
 # %% key="padding" tags=["demo"]
 ids = model.to_tokens(stuck)  # [batch pos]
@@ -719,10 +723,11 @@ print(f"padding with {model.to_string(ids[0, 0])!r}: the logits of the text stay
 # %% [markdown] key="values" terms="z"
 # ## 7 · Mix the values
 #
-# The pattern says where to look. Now something is fetched: each query takes the average of the values, with its weights.
+# The pattern says where to look. Now something is fetched: each query takes the average of the values, with its
+# weights.
 #
-# Because the weights are positive and sum to 1, a mixture always lies *between* the values it is made of. In the picture
-# three words have values in the plane, and four queries mix them.
+# Because the weights are positive and sum to 1, a mixture always lies *between* the values it is made of. In the
+# picture three words have values in the plane, and four queries mix them.
 
 # %% key="mixing" tags=["demo"]
 corner = tensor([[0.0, 0.0], [4.0, 0.0], [2.0, 3.0]])  # three values: [key_pos d_head]
@@ -734,8 +739,7 @@ show.points(
     ["value 0", "value 1", "value 2", "mostly 0", "half 0, half 1", "mostly 2", "all alike"],
     groups=["value"] * 3 + ["mixture"] * 4,
     title="Mixtures of three values",
-    note="Every mixture lies in the triangle of the values. Equal weights give its center; the more "
-    "weight one value gets, the nearer the mixture is to it.",
+    note="All mixtures lie in the triangle of the values; equal weights give its center.",
     x_name="first number of the value",
     y_name="second number",
 )
@@ -775,14 +779,14 @@ grade(mix_values)
 # %% [markdown] key="mix-values-why" solution="05.5"
 # #### Why it works
 #
-# key_pos is in both and missing on the right: the sum over keys. The value axis d_head stays. Nothing of the query's own
-# position enters but its weights: what is fetched comes from elsewhere. This is the only line of the whole model in which
-# one position's numbers meet another's as *content*.
+# key_pos is in both and missing on the right: the sum over keys. The value axis d_head stays. Nothing of the query's
+# own position enters but its weights: what is fetched comes from elsewhere. This is the only line of the whole model
+# in which one position's numbers meet another's as *content*.
 #
-# **What the classic mistake looks like.** With `v` read at query_pos, `einsum` sums each row of the pattern, which is 1,
-# and hands every position its own value back. The shape is right, the numbers look like values, and attention moves
-# nothing. With the pattern transposed, each position instead *sends* to where it looks: later words write into earlier
-# ones.
+# **What the classic mistake looks like.** With `v` read at query_pos, `einsum` sums each row of the pattern, which is
+# 1, and hands every position its own value back. The shape is right, the numbers look like values, and attention
+# moves nothing. With the pattern transposed, each position instead *sends* to where it looks: later words write into
+# earlier ones.
 
 # %% key="mix-values-second" solution="05.5"
 # A second way: a matrix product for each head, [query_pos key_pos] @ [key_pos d_head].
@@ -791,8 +795,9 @@ by_matmul = (pattern @ stuck_values.transpose(1, 2)).transpose(1, 2)
 torch.allclose(by_matmul, mix_values(pattern, stuck_values), atol=1e-5)
 
 # %% [markdown] key="mixed-text"
-# **Use it.** What does a head fetch from each token? A pattern with the weights on its diagonal keeps the parts of the mixture
-# apart: row $j$ is then weight $j$ times value $j$. Here for the head of section 6 that looks from " it" to " kitten":
+# **Use it.** What does a head fetch from each token? A pattern with the weights on its diagonal keeps the parts of
+# the mixture apart: row $j$ is then weight $j$ times value $j$. Here for the head of section 6 that looks from " it"
+# to " kitten":
 
 # %% key="mixed" tags=["demo"]
 weights = all_patterns[best_layer, best_head, it, : it + 1]  # [key_pos]
@@ -810,8 +815,8 @@ show.tokens(
 # %% [markdown] key="output" terms="W_O"
 # ## 8 · Back into the stream
 #
-# A head's mixture has d_head numbers; the stream has d_model. Each head has a matrix $W_O^h$ that says where in the stream
-# its finding is written. The heads do not vote and do not wait for one another: **their outputs add**.
+# A head's mixture has d_head numbers; the stream has d_model. Each head has a matrix $W_O^h$ that says where in the
+# stream its finding is written. The heads do not vote and do not wait for one another: **their outputs add**.
 
 # %% [markdown] key="attention-out"
 # ### Exercise 05.6 · Write into the stream
@@ -820,8 +825,8 @@ show.tokens(
 #
 # $$\text{out}_i = b_O + \sum_h z^h_i\, W_O^h$$
 #
-# $z^h_i$ is what head $h$ fetched for position $i$, d_head numbers; $W_O^h$ is [d_head d_model]; $b_O$ is one bias for the
-# whole layer.
+# $z^h_i$ is what head $h$ fetched for position $i$, d_head numbers; $W_O^h$ is [d_head d_model]; $b_O$ is one bias
+# for the whole layer.
 
 # %% key="attention-out-answer" exercise="05.6" covers="N13"
 def attention_out(
@@ -852,13 +857,13 @@ grade(attention_out)
 # Two axes are missing on the right, so two sums are taken: over d_head, which is the linear map of one head, and over
 # n_heads, which adds the heads.
 #
-# **A second way** puts the heads side by side: `z` flattened to [n_heads · d_head] times one matrix of that many rows.
-# Papers write it so ("concatenate the heads, then multiply by $W^O$"). It is the same sum: a row of $W^O$ belongs to one
-# number of one head. The order of flattening matters, head 0's numbers first.
+# **A second way** puts the heads side by side: `z` flattened to [n_heads · d_head] times one matrix of that many
+# rows. Papers write it so ("concatenate the heads, then multiply by $W^O$"). It is the same sum: a row of $W^O$
+# belongs to one number of one head. The order of flattening matters, head 0's numbers first.
 #
-# **What the classic mistake looks like.** A bias inside the sum over heads is added n_heads times. The result is off by
-# the same vector at every position, which the report names as a constant shift. Averaging the heads gives the right
-# direction and an eighth of the length.
+# **What the classic mistake looks like.** A bias inside the sum over heads is added n_heads times: the result is off
+# by the same vector at every position. Averaging the heads is harder to see, because it gives the right direction;
+# only the length is n_heads times too small.
 
 # %% key="attention-out-second" solution="05.6"
 z = cache[f"blocks.{layer}.attn.hook_z"]
@@ -867,8 +872,8 @@ concatenated = z.flatten(-2) @ attn.W_O.flatten(0, 1) + attn.b_O
 torch.allclose(concatenated, attention_out(z, attn.W_O, attn.b_O), atol=1e-5)
 
 # %% [markdown] key="written-text"
-# **Use it.** How much does this layer change each position? Below each token is the length of what attention adds, as a
-# share of the length of the stream it is added to.
+# **Use it.** How much does this layer change each position? Below each token is the length of what attention adds, as
+# a share of the length of the stream it is added to.
 
 # %% key="written" tags=["demo"]
 added = use(attention_out)(cache["z", layer], attn.W_O, attn.b_O)[0]  # [pos d_model]
@@ -885,10 +890,11 @@ show.tokens(
 # %% [markdown] key="whole-layer" covers="N8"
 # ## 9 · The whole layer
 #
-# You have all the parts. Put together they have a property that is worth stating exactly, because the whole model rests
-# on it. A transformer works on all positions **in parallel**, in one go, and attention is the only part that carries
-# anything from one position to another. And it carries only forward: what stands at position $i$ depends on the tokens
-# up to $i$, and on nothing after them. The grader will change later tokens and check that earlier outputs do not move.
+# You have all the parts. Put together they have a property that is worth stating exactly, because the whole model
+# rests on it. A transformer works on all positions **in parallel**, in one go, and attention is the only part that
+# carries anything from one position to another. And it carries only forward: what stands at position $i$ depends on
+# the tokens up to $i$, and on nothing after them. The grader will change later tokens and check that earlier outputs
+# do not move.
 
 # %% [markdown] key="attention" covers="N8"
 # ### Exercise 05.7 · Attention
@@ -940,15 +946,15 @@ grade(attention)
 # %% [markdown] key="attention-why" solution="05.7"
 # #### Why it works
 #
-# Six lines, one for each shape. The only one where positions meet is `mix_values` (and `attention_scores`, which decides
-# how much). The mask is inside `attention_pattern`, so no later value ever enters.
+# Six lines, one for each shape. The only one where positions meet is `mix_values` (and `attention_scores`, which
+# decides how much). The mask is inside `attention_pattern`, so no later value ever enters.
 #
 # **A second way** is the loop below: one head at a time, plain matrices, as one would write it on paper.
 #
 # **What the classic mistakes look like.** A missing scale gives an output that is close but too sure of itself. A
-# missing mask is found by the property even where the values happen to look fine: change the last token, and the first
-# outputs move. And one omission cannot be seen here at all: without $b_K$ every score of query $i$ changes by the same
-# number $q_i \cdot b_K$, and the softmax does not see what is added to a whole row.
+# missing mask is found by the property even where the values happen to look fine: change the last token, and the
+# first outputs move. And one omission cannot be seen here at all: without $b_K$ every score of query $i$ changes by
+# the same number $q_i \cdot b_K$, and the softmax does not see what is added to a whole row.
 
 # %% key="attention-second" solution="05.7"
 def head_by_head(x, W_Q, b_Q, W_K, b_K, W_V, b_V, W_O, b_O):
@@ -964,8 +970,8 @@ def head_by_head(x, W_Q, b_Q, W_K, b_K, W_V, b_V, W_O, b_O):
 check("05.7", head_by_head)
 
 # %% [markdown] key="transplant-text"
-# **Use it.** A layer that gives the right numbers can take the place of the model's own. The next cell takes attention
-# out of *every* layer and puts yours in. Then it asks the question of section 1 again.
+# **Use it.** A layer that gives the right numbers can take the place of the model's own. The next cell takes
+# attention out of *every* layer and puts yours in. Then it asks the question of section 1 again.
 
 # %% key="transplant" tags=["demo"]
 layer_of = use(attention)
@@ -992,8 +998,9 @@ for i in range(n_layers):
 both("What comes next, with your attention?", "Compare with the first table.", transplanted)
 
 # %% [markdown] key="parallel-text" covers="N8"
-# **In parallel.** Because no position sees the future, all positions can be computed at once, and each is what it would
-# have been had the text ended there. One pass over $n$ tokens is $n$ predictions. Compare the two ways on the text above:
+# **In parallel.** Because no position sees the future, all positions can be computed at once, and each is what it
+# would have been had the text ended there. One pass over $n$ tokens is $n$ predictions. Compare the two ways on the
+# text above:
 
 # %% key="parallel" tags=["demo"]
 weights = [getattr(attn, name) for name in NAMES]
@@ -1003,8 +1010,9 @@ one_by_one = torch.cat(one_by_one, dim=1)  # [batch pos d_model]
 print("all at once equals one after the other:", torch.allclose(at_once, one_by_one, atol=1e-4))
 
 # %% [markdown] key="predict-order" tags=["predict"]
-# **Predict.** Take the token embeddings alone, *without* positions, and run your layer on them. Now shuffle all the tokens
-# before the last. What happens to the output at the last position: does it change a lot, a little, or not at all?
+# **Predict.** Take the token embeddings alone, *without* positions, and run your layer on them. Now shuffle all the
+# tokens before the last. What happens to the output at the last position: does it change a lot, a little, or not at
+# all?
 
 # %% key="guess-order" tags=["predict"]
 my_guess = "?"  # a lot, a little, or not at all
@@ -1025,20 +1033,21 @@ print(f"without positions: {change(bare, bare[:, shuffled]):.0%}")
 print(f"with positions:    {change(bare + places, bare[:, shuffled] + places):.0%}")
 
 # %% [markdown] key="order-text" covers="N8"
-# A weighted average does not care in which order its parts are listed. To attention a text is a *set* of tokens, with the
-# mask as its only sense of before and after. All finer order has to come from the position embeddings of chapter 03, which
-# are part of each token's query and key.
+# A weighted average does not care in which order its parts are listed. To attention a text is a *set* of tokens, with
+# the mask as its only sense of before and after. All finer order has to come from the position embeddings of chapter
+# 03, which are part of each token's query and key.
 
 # %% [markdown] key="many-heads" covers="M12, N13" terms="multi-head attention"
 # ## 10 · Many heads
 #
 # One head gives each query one distribution, so it looks for one kind of thing at a time. A verb may need its subject
-# *and* its object. So a layer has many heads, small ones: d_head is d_model divided by the number of heads, and all heads
-# together cost as much as a single one of full width. They work side by side, do not see one another within a layer, and
-# their outputs add.
+# *and* its object. So a layer has many heads, small ones: d_head is d_model divided by the number of heads, and all
+# heads together cost as much as a single one of full width. They work side by side, do not see one another within a
+# layer, and their outputs add.
 #
-# Multi-head attention, the scaled dot product and the model built of them come from one paper: Vaswani et al., *Attention
-# Is All You Need* (2017). GPT-2 uses its decoder, which looks back only.
+# Multi-head attention, the scaled dot product and the model built of them come from one paper: Vaswani et al.,
+# *Attention Is All You Need* (2017), written for translation. GPT-2 keeps the half of it that looks back only, the
+# decoder.
 #
 # Because the outputs add, the sum can be taken apart: what did each head write?
 
@@ -1049,8 +1058,8 @@ print(f"with positions:    {change(bare + places, bare[:, shuffled] + places):.0
 #
 # $$r^h_i = z^h_i\, W_O^h$$
 #
-# $r^h_i$, d_model numbers, is the result of head $h$ alone at position $i$. It is 05.6 before the heads are added, and
-# without $b_O$, which belongs to no head.
+# $r^h_i$, d_model numbers, is the result of head $h$ alone at position $i$. It is 05.6 before the heads are added,
+# and without $b_O$, which belongs to no head.
 
 # %% key="head-results-answer" exercise="05.8" covers="N13"
 def head_results(
@@ -1076,11 +1085,11 @@ grade(head_results)
 # %% [markdown] key="head-results-why" solution="05.8"
 # #### Why it works
 #
-# n_heads is on both sides and on the right, so each head meets its own matrix and none is added to another. Summed over
-# the heads it is `attention_out` without its bias: the grader checks that too.
+# n_heads is on both sides and on the right, so each head meets its own matrix and none is added to another. Summed
+# over the heads it is `attention_out` without its bias: the grader checks that too.
 #
-# **What the classic mistake looks like.** With n_heads left out the result is [batch pos d_model], and the report says
-# that the heads are summed already.
+# **What the classic mistake looks like.** With n_heads left out the result is [batch pos d_model], and the report
+# says that the heads are summed already.
 
 # %% key="head-results-second" solution="05.8"
 # A second way: head by head.
@@ -1088,9 +1097,9 @@ stacked = torch.stack([z[:, :, h] @ attn.W_O[h] for h in range(n_heads)], dim=2)
 torch.allclose(stacked, head_results(z, attn.W_O), atol=1e-5)
 
 # %% [markdown] key="who-answers-text"
-# **Use it** on the question of section 1. The model prefers " Mary" to " John" when the stream at the last position points
-# along $W_U[\text{Mary}] - W_U[\text{John}]$. So measure each head's result along this direction, after the last
-# LayerNorm, whose scale is held fixed at what it was: so many logits does the head give to " Mary".
+# **Use it** on the question of section 1. The model prefers " Mary" to " John" when the stream at the last position
+# points along $W_U[\text{Mary}] - W_U[\text{John}]$. So measure each head's result along this direction, after the
+# last LayerNorm, whose scale is held fixed at what it was: so many logits does the head give to " Mary".
 
 # %% key="who-answers" tags=["demo"]
 mary, john = model.to_single_token(" Mary"), model.to_single_token(" John")
@@ -1117,7 +1126,7 @@ show.matrix(
     rows=layer_names,
     columns=head_names,
     title='Who pushes " Mary" over " John"?',
-    note=f"Above 0: for Mary. Below 0: for John. All heads together give {pushes.sum():+.1f} logits.",
+    note=f"Above 0: for Mary. Below 0: for John. All heads together: {pushes.sum():+.1f} logits.",
     row_name="layer",
     column_name="head",
     value_name="logits",
@@ -1125,8 +1134,8 @@ show.matrix(
 )
 
 # %% [markdown] key="who-answers-look-text"
-# Take the strongest. Where does it read what it writes? A pattern with its weights on the diagonal keeps the tokens apart,
-# as in section 7, and your two functions do the rest.
+# Take the strongest. Where does it read what it writes? A pattern with its weights on the diagonal keeps the tokens
+# apart, as in section 7, and your two functions do the rest.
 
 # %% key="who-answers-look" tags=["demo"]
 answer_layer, answer_head = divmod(pushes.argmax().item(), n_heads)
@@ -1147,8 +1156,8 @@ show.tokens(
 # %% [markdown] key="reading-heads" terms="previous-token head"
 # ## 11 · What does a head do?
 #
-# Some heads do one thing so purely that they have a name. The simplest is the **previous-token head**: each word looks at
-# the word before it. In the pattern this is a line, the diagonal one below the main one.
+# Some heads do one thing so purely that they have a name. The simplest is the **previous-token head**: each word
+# looks at the word before it. In the pattern this is a line, the diagonal one below the main one.
 
 # %% [markdown] key="previous-token-score"
 # ### Exercise 05.9 · Previous-token score
@@ -1157,8 +1166,8 @@ show.tokens(
 #
 # $$\text{score}^h = \operatorname{mean}_{\text{batch},\; i \ge 1} A^h_{i,\,i-1}$$
 #
-# $A^h_{i,i-1}$ is the weight that query $i$ gives to the key just before it. Query 0 has none before it and does not count.
-# One number between 0 and 1 for each head.
+# $A^h_{i,i-1}$ is the weight that query $i$ gives to the key just before it. Query 0 has none before it and does not
+# count. One number between 0 and 1 for each head.
 
 # %% key="previous-token-score-answer" exercise="05.9"
 def previous_token_score(
@@ -1182,11 +1191,12 @@ grade(previous_token_score)
 # %% [markdown] key="previous-token-score-why" solution="05.9"
 # #### Why it works
 #
-# `diagonal(-1)` cuts out exactly the cells (i, i − 1). There are pos − 1 of them, so the mean leaves query 0 out by itself.
+# `diagonal(-1)` cuts out exactly the cells (i, i − 1). There are pos − 1 of them, so the mean leaves query 0 out by
+# itself.
 #
-# **What the classic mistake looks like.** Offset 0 measures how much each token looks at *itself*; offset +1 lies in the
-# future and gives exactly 0 for every head, which is a good alarm: a score that is 0 everywhere was measured in the wrong
-# place.
+# **What the classic mistake looks like.** Offset 0 measures how much each token looks at *itself*; offset +1 lies in
+# the future and gives exactly 0 for every head, which is a good alarm: a score that is 0 everywhere was measured in
+# the wrong place.
 
 # %% key="previous-token-score-second" solution="05.9"
 i = torch.arange(1, pattern.shape[-1])  # a second way: name the cells
@@ -1217,9 +1227,9 @@ show.bars(
 )
 
 # %% [markdown] key="predict-induction" terms="induction head" tags=["predict"]
-# **Predict.** Some words in random order, and then the same words again: *A B C D A B …* No grammar helps to guess the
-# next word. But at the second *A* there is a way to know. On which earlier token should a head put its weight there, in
-# order to say what comes next: on the first *A*, on the first *B*, or on the *D* just before?
+# **Predict.** Some words in random order, and then the same words again: *A B C D A B …* No grammar helps to guess
+# the next word. But at the second *A* there is a way to know. On which earlier token should a head put its weight
+# there, in order to say what comes next: on the first *A*, on the first *B*, or on the *D* just before?
 
 # %% key="guess-induction" tags=["predict"]
 my_guess = "?"  # A, B or D
@@ -1252,13 +1262,13 @@ show.lines(
 # %% [markdown] key="induction" covers="N13" terms="induction head"
 # <details><summary>Compare with your guess</summary>
 #
-# **The first B**: the token *after* the earlier copy of A. "I have seen A before, and B came after it; now A again, so B."
-# The first A tells the head that it is in the right place, but the word to say stands one further.
+# **The first B**: the token *after* the earlier copy of A. "I have seen A before, and B came after it; now A again,
+# so B." The first A tells the head that it is in the right place, but the word to say stands one further.
 #
 # </details>
 #
-# A head that looks there is an **induction head** (Olsson et al. 2022). With a period of $p$ tokens, the query at $i$ has
-# its earlier copy at $i - p$, and the token after that stands at $i - p + 1$.
+# A head that looks there is an **induction head** (Olsson et al. 2022). With a period of $p$ tokens, the query at $i$
+# has its earlier copy at $i - p$, and the token after that stands at $i - p + 1$.
 
 # %% [markdown] key="induction-score"
 # ### Exercise 05.10 · Induction score
@@ -1267,8 +1277,8 @@ show.lines(
 #
 # $$\text{score}^h = \operatorname{mean}_{\text{batch},\; i \ge p} A^h_{i,\,i-p+1}$$
 #
-# $p$ is `period`, the number of tokens after which the sequence repeats; $A^h$ is head $h$'s pattern. Only queries of the
-# second time count, $i \ge p$: before that there is nothing to go back to.
+# $p$ is `period`, the number of tokens after which the sequence repeats; $A^h$ is head $h$'s pattern. Only queries of
+# the second time count, $i \ge p$: before that there is nothing to go back to.
 
 # %% key="induction-score-answer" exercise="05.10"
 def induction_score(
@@ -1341,17 +1351,17 @@ show.heads(
 
 # %% [markdown] key="how-induction-works"
 # How can a head find "the token after the earlier copy"? Its key must say *what came before me*. That is what a
-# previous-token head of an earlier layer has written there: at *B* it wrote "A stands before me". The induction head's
-# query at the second *A* asks for exactly this. So **two heads in two layers work together**, through the stream, and a
-# model with a single layer cannot do it this way. Look at the layers of the highest bars in the two figures above: which
-# come first?
+# previous-token head of an earlier layer has written there: at *B* it wrote "A stands before me". The induction
+# head's query at the second *A* asks for exactly this. So **two heads in two layers work together**, through the
+# stream, and a model with a single layer cannot do it this way. Look at the layers of the highest bars in the two
+# figures above: which come first?
 
 # %% [markdown] key="convolution" covers="N14" terms="convolution"
 # ## 12 · Attention and convolution
 #
-# A convolution also mixes neighbors with weights. The difference: its weights are fixed. "One to the left: 0.8; two to the
-# left: 0.1", whatever the text says. A previous-token head is close to that. An induction head is not: *where* it looks is
-# computed anew from every text.
+# A convolution also mixes neighbors with weights. The difference: its weights are fixed. "One to the left: 0.8; two
+# to the left: 0.1", whatever the text says. A previous-token head is close to that. An induction head is not: *where*
+# it looks is computed anew from every text.
 #
 # To compare, build the fixed convolution that fits a head best on one text, with the head's average weight at each
 # distance, and use it on another text.
@@ -1417,16 +1427,16 @@ show.bars(
 )
 
 # %% [markdown] key="convolution-text" covers="N14"
-# So attention is a **generalized convolution**. Both replace each position by a weighted mixture of others, with the same
-# rule at all positions. A convolution's weights depend on the distance alone and are learned once. Attention's weights are
-# *computed*: what is learned is how to compute them, $W_Q$ and $W_K$. A head whose queries and keys know only positions is
-# a convolution; a head that reads content can reach any distance.
+# So attention is a **generalized convolution**. Both replace each position by a weighted mixture of others, with the
+# same rule at all positions. A convolution's weights depend on the distance alone and are learned once. Attention's
+# weights are *computed*: what is learned is how to compute them, $W_Q$ and $W_K$. A head whose scores depend on the
+# distance alone is a convolution; a head that compares contents finds what it looks for at any distance.
 
 # %% [markdown] key="circuits" terms="OV circuit, QK circuit"
 # ## 13 · Reading a head's weights
 #
-# So far you have watched heads at work on texts. Two questions can be put to the weights themselves, without any text. If
-# a head looks at a token, what does it write? And which token does it look for?
+# So far you have watched heads at work on texts. Two questions can be put to the weights themselves, without any
+# text. If a head looks at a token, what does it write? And which token does it look for?
 #
 # Follow the first through the head: a token's embedding is read by $W_V$, written by $W_O$ and turned into logits by
 # $W_U$. All four are linear, so they are one matrix: the **OV circuit** (output–value). It says how reading one token
@@ -1439,9 +1449,9 @@ show.bars(
 #
 # $$\text{OV}_{ab} = \big( W_E\, W_V^h\, W_O^h\, W_U \big)_{ab}$$
 #
-# Row $a$: the token that is read. Column $b$: the token whose logit changes. $W_E$ is the embedding [d_vocab d_model],
-# $W_U$ the unembedding [d_model d_vocab]. Only for the token ids in `ids`: the full table would have d_vocab² cells,
-# two and a half billion for GPT-2.
+# Row $a$: the token that is read. Column $b$: the token whose logit changes. $W_E$ is the embedding [d_vocab
+# d_model], $W_U$ the unembedding [d_model d_vocab]. Only for the token ids in `ids`: the full table would have
+# d_vocab² cells, two and a half billion for GPT-2.
 
 # %% key="ov-circuit-answer" exercise="05.11"
 def ov_circuit(
@@ -1471,13 +1481,13 @@ grade(ov_circuit)
 # %% [markdown] key="ov-circuit-why" solution="05.11"
 # #### Why it works
 #
-# With vectors as rows the path of the data is the order of the matrices: embed, read, write, unembed. Matrix products are
-# associative, so the small ones can be taken first; taking the d_vocab × d_vocab product and choosing `ids` afterwards
-# gives the same table and needs ten gigabytes.
+# With vectors as rows the path of the data is the order of the matrices: embed, read, write, unembed. Matrix products
+# are associative, so the small ones can be taken first; taking the d_vocab × d_vocab product and choosing `ids`
+# afterwards gives the same table and needs ten gigabytes.
 #
 # **What the classic mistake looks like.** $W_O W_V$ in place of $W_V W_O$ even has fitting shapes when one transposes
-# until it runs. The numbers are then about a path that no token takes. A transposed table is easier to see: for a head
-# that copies, the diagonal stays and everything else moves.
+# until it runs. The numbers are then about a path that no token takes. A transposed table is easier to see: for a
+# head that copies, the diagonal stays and everything else moves.
 
 # %% key="ov-circuit-second" solution="05.11"
 # A second way: the head's two matrices first, [d_model d_model]. The rank is at most d_head.
@@ -1488,9 +1498,9 @@ by_merged = model.W_E[two] @ merged @ model.W_U[:, two]
 torch.allclose(by_merged, ov_circuit(model.W_E, attn.W_V, attn.W_O, model.W_U, 0, two), atol=1e-3)
 
 # %% [markdown] key="ov-text"
-# **Use it** on the head that did most for " Mary" in section 10. If it is to hand on the name that it looks at, reading
-# *Mary* should raise *Mary*: the diagonal of its table should stand out. The circuit is an idealization: it leaves out
-# LayerNorm, the biases, and all that earlier layers have written in between.
+# **Use it** on the head that did most for " Mary" in section 10. If it is to hand on the name that it looks at,
+# reading *Mary* should raise *Mary*: the diagonal of its table should stand out. The circuit is an idealization: it
+# leaves out LayerNorm, the biases, and all that earlier layers have written in between.
 
 # %% key="ov-names" tags=["demo"]
 PEOPLE = ["Mary", "John", "Tom", "Lily", "Anna", "Ben", "Sam", "Kate"]
@@ -1533,8 +1543,9 @@ show.matrix(
 )
 
 # %% [markdown] key="qk-circuit-text" terms="QK circuit"
-# The second question: which token does a head look for? The score of two tokens is the product of the one's query with
-# the other's key. Again all is linear until the softmax, and one matrix says it all: the **QK circuit** (query–key).
+# The second question: which token does a head look for? The score of two tokens is the product of the one's query
+# with the other's key. Again all is linear until the softmax, and one matrix says it all: the **QK circuit**
+# (query–key).
 
 # %% [markdown] key="qk-circuit"
 # ### Exercise 05.12 · QK circuit
@@ -1591,8 +1602,9 @@ import doctest
 doctest.testmod()  # the examples in the docstrings of all twelve exercises, run
 
 # %% [markdown] key="qk-text"
-# **Use it** on layer 0, the only one that reads embeddings as they are. Is there a head in which a word looks for itself,
-# that is, for an earlier copy? That would show as a bright diagonal. The cell takes the head whose diagonal stands out most.
+# **Use it** on layer 0, the only one that reads embeddings as they are. Is there a head in which a word looks for
+# itself, that is, for an earlier copy? That would show as a bright diagonal. The cell takes the head whose diagonal
+# stands out most.
 
 # %% key="qk-words" tags=["demo"]
 qk, first_attn = use(qk_circuit), model.blocks[0].attn
@@ -1622,8 +1634,8 @@ show.matrix(
 # ## 14 · Back to the question
 #
 # How does the last position find out who is to get the drink? It must have looked. So forbid it: in one layer after
-# another, the score of the last position with " Mary" is set to −∞, as your mask does with the future. Not one word of the
-# text is changed.
+# another, the score of the last position with " Mary" is set to −∞, as your mask does with the future. Not one word
+# of the text is changed.
 
 # %% key="cut-looks" tags=["demo"]
 last, at_mary = len(tokens) - 1, tokens.index(" Mary")
@@ -1650,15 +1662,15 @@ chances["cut in all layers"] = chance_of_mary(range(n_layers))
 show.bars(
     chances,
     title='The probability of " Mary" when the last position may not look at her',
-    note=f"As it is {chances['nothing cut']:.2f}, cut in all layers {chances['cut in all layers']:.2f}.",
+    note="Where the bar falls, the look mattered.",
     x_name="where the look is forbidden",
     y_name='probability of " Mary"',
 )
 
 # %% [markdown] key="answer-text"
-# Where the bar falls, the look mattered. Where it stays high, the name took another way: a position in between had fetched
-# it already, and the last position read it there. Heads of different layers pass things on, through the stream. But
-# somewhere each step of the way is a look, because there is no other way from one position to another:
+# Where the bar stays high, the name took another way: a position in between had fetched it already, and the last
+# position read it there. Heads of different layers pass things on, through the stream. But somewhere each step of the
+# way is a look, because there is no other way from one position to another:
 #
 # **a query that fits a key, a value that is moved, and a matrix that writes it down.**
 
@@ -1668,25 +1680,26 @@ show.bars(
 # Say it in your own words first, then compare.
 #
 # - Every position makes a **query**, a **key** and a **value** in every head, each a linear map of the stream.
-# - The **score** of query $i$ and key $j$ is their dot product, divided by $\sqrt{d_\text{head}}$ so that its spread does
-#   not grow with the size of the head and the softmax stays able to learn.
-# - The **mask** puts −∞ on the future. The softmax over keys turns scores into a **pattern**: for each query and head, a
-#   distribution over this and earlier tokens. A head with nothing to find rests on **BOS**.
-# - The pattern mixes **values**; $W_O$ writes the mixture into the stream; heads act side by side and their outputs add.
-# - Attention is the only place where positions meet. It is a convolution whose weights are computed from the text, and
-#   without position embeddings it does not know the order of what it sees.
+# - The **score** of query $i$ and key $j$ is their dot product, divided by $\sqrt{d_\text{head}}$ so that its spread
+#   does not grow with the size of the head and the softmax stays able to learn.
+# - The **mask** puts −∞ on the future. The softmax over keys turns scores into a **pattern**: for each query and
+#   head, a distribution over this and earlier tokens. A head with nothing to find rests on **BOS**.
+# - The pattern mixes **values**; $W_O$ writes the mixture into the stream; heads act side by side and their outputs
+#   add.
+# - Attention is the only place where positions meet. It is a convolution whose weights are computed from the text,
+#   and without position embeddings it does not know the order of what it sees.
 # - A head can be read: QK says what it looks for, OV what it writes when it looks there.
 
 # %% [markdown] key="self-test"
 # ## Test yourself
 #
-# **1.** In some head nearly every row of the pattern is (0.97, 0.01, 0.01, …), and the first token is BOS. What does this
-# head do on this text?
+# **1.** In some head nearly every row of the pattern is (0.97, 0.01, 0.01, …), and the first token is BOS. What does
+# this head do on this text?
 #
 # <details><summary>Answer</summary>
 #
-# Next to nothing. It adds almost the same vector, BOS's value times $W_O$, at every position, whatever the text says. It
-# rests, and it will stop resting on a text where its query finds a key that fits.
+# Next to nothing. It adds almost the same vector, BOS's value times $W_O$, at every position, whatever the text says.
+# It rests, and it will stop resting on a text where its query finds a key that fits.
 #
 # </details>
 #
@@ -1694,19 +1707,21 @@ show.bars(
 #
 # <details><summary>Answer</summary>
 #
-# Without $b_K$ not at all: $q_i \cdot (k_j + b_K) = q_i \cdot k_j + q_i \cdot b_K$, and the second part is the same for
-# every key $j$ of the row. The softmax does not see what is added to a whole row. Without $b_Q$ they do change: $b_Q
-# \cdot k_j$ differs from key to key.
+# Without $b_K$ not at all: $q_i \cdot (k_j + b_K) = q_i \cdot k_j + q_i \cdot b_K$, and the second part is the same
+# for every key $j$ of the row. The softmax does not see what is added to a whole row. Without $b_Q$ they do change:
+# $b_Q \cdot k_j$ differs from key to key.
 #
 # </details>
 #
-# **3.** Someone computes the softmax first, then sets the future to 0, then divides each row by its sum. Right or wrong?
+# **3.** Someone computes the softmax first, then sets the future to 0, then divides each row by its sum. Right or
+# wrong?
 #
 # <details><summary>Answer</summary>
 #
-# Right, in exact arithmetic: $e^{s_j}$ divided by the sum over all keys, divided again by the visible share, is $e^{s_j}$
-# divided by the sum over the visible keys. Without the last division it is wrong. In floating point it can fail as well:
-# where a hidden score is larger than the others by a hundred, all visible weights round to 0 before the last division.
+# Right, in exact arithmetic: $e^{s_j}$ divided by the sum over all keys, divided again by the visible share, is
+# $e^{s_j}$ divided by the sum over the visible keys. Without the last division it is wrong. In floating point it can
+# fail as well: where a hidden score is larger than the others by a hundred, all visible weights round to 0 before the
+# last division.
 #
 # </details>
 
@@ -1731,13 +1746,13 @@ show.bars(
 # ## Where to read on
 #
 # - Vaswani et al., *Attention Is All You Need* (2017): scaled dot-product and multi-head attention, in section 3.2.
-# - Clark, Khandelwal, Levy and Manning, *What Does BERT Look At? An Analysis of BERT's Attention* (2019): heads that rest,
-#   heads that look one back, heads that follow grammar, in a model that reads in both directions.
-# - Elhage et al., *A Mathematical Framework for Transformer Circuits* (2021): QK and OV circuits, and attention-only models
-#   of one and two layers taken apart.
-# - Olsson et al., *In-context Learning and Induction Heads* (2022): how induction heads form in training, and what they
-#   are good for.
-# - Xiao, Tian, Chen, Han and Lewis, *Efficient Streaming Language Models with Attention Sinks* (2023): why models rest on
-#   the first tokens, and what breaks when these are dropped.
+# - Clark, Khandelwal, Levy and Manning, *What Does BERT Look At? An Analysis of BERT's Attention* (2019): heads that
+#   rest, heads that look one back, heads that follow grammar, in a model that reads in both directions.
+# - Elhage et al., *A Mathematical Framework for Transformer Circuits* (2021): QK and OV circuits, and attention-only
+#   models of one and two layers taken apart.
+# - Olsson et al., *In-context Learning and Induction Heads* (2022): how induction heads form in training, and what
+#   they are good for.
+# - Xiao, Tian, Chen, Han and Lewis, *Efficient Streaming Language Models with Attention Sinks* (2023): why models
+#   rest on the first tokens, and what breaks when these are dropped.
 #
 # Next, chapter 06: what happens to a position *between* two attention layers.
