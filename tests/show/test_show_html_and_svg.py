@@ -114,7 +114,9 @@ def test_a_large_matrix_is_shown_by_blocks_that_lose_no_difference_and_stays_sma
     text = show.svg_heatmap(matrix)
     root = ElementTree.fromstring(text)
     assert paths(root, "cells") == 1
-    assert "each cell: the largest of 5 × 5" in text and root[0].text.endswith("largest 1 at 75, 155")
+    assert "each cell: the largest of 5 × 5" in text and root[0].text.endswith(
+        "100 rows × 200 columns; largest 1 at 75, 155"
+    )
     assert len(show.svg_heatmap(np.random.default_rng(0).random((500, 500)))) < 80_000
 
 

@@ -37,12 +37,13 @@ def svg_heatmap(
     Raises ShowProblem: another shape, or labels that do not fit.
     """
     grid = np.abs(numbers(matrix, "row column", "matrix"))
+    shape = grid.shape
     row_labels = labels_for(rows, grid.shape[0], "row")
     column_labels = labels_for(columns, grid.shape[1], "column")
     title, _ = sentences(title=title, note=title)
     grid, row_labels, row_step = _blocks(grid, row_labels, MAX_ROWS)
     flipped, column_labels, column_step = _blocks(grid.T, column_labels, MAX_COLUMNS)
-    return _svg(flipped.T, row_labels, column_labels, title, row_name, column_name, (row_step, column_step))
+    return _svg(flipped.T, row_labels, column_labels, title, row_name, column_name, (row_step, column_step), shape)
 
 
 def _blocks(grid: np.ndarray, labels: list[str], most: int) -> tuple[np.ndarray, list[str], int]:
@@ -60,10 +61,11 @@ def _svg(
     row_name: str,
     column_name: str,
     steps: tuple[int, int],
+    shape: tuple[int, ...],
 ) -> str:
     left = 14 + 7 * max(len(clipped(label, 12)) for label in rows) + (16 if row_name else 0)
     slanted = max(len(clipped(label, 12)) for label in columns)
-    top = 22 + round(5.2 * slanted)
+    top = 28 + round(5.2 * slanted)
     height, width = top + CELL * len(rows) + 24, max(left + CELL * len(columns) + 8 + 5 * slanted, 260)
     largest = float(np.nanmax(grid)) if np.isfinite(grid).any() else 0.0
     words = _labels(rows, columns, left, top)
@@ -73,7 +75,7 @@ def _svg(
         turn = f'transform="translate(11 {middle:g}) rotate(-90)" text-anchor="middle"'
         words.append(f"<text {turn}>{escape(row_name)}</text>")
     block = f" · each cell: the largest of {steps[0]} × {steps[1]}" if max(steps) > 1 else ""
-    foot = f"{f'{column_name} →   ' if column_name else ''}largest {short(largest)}{block}"
+    foot = f"{f'columns: {column_name} · ' if column_name else ''}largest {short(largest)}{block}"
     words.append(f'<text x="{left}" y="{height - 8}">{escape(foot)}</text>')
     where, outline = "all are zero", ""
     if largest > 0:
@@ -81,7 +83,7 @@ def _svg(
         where = f"largest {short(largest)} at {rows[i]}, {columns[j]}"
         square = _square(left + CELL * j, top + CELL * i)
         outline = f'<path d="{square}" fill="none" stroke="{ORANGE}" stroke-width="2.5"/>'
-    spoken = f"{title}: {len(rows)} rows × {len(columns)} columns; {where}"
+    spoken = f"{title}: {shape[0]} rows × {shape[1]} columns; {where}"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {width} {height}" width="{width}" '
         f'style="max-width:100%;height:auto;color:{INK}" font-family="{CODE}" font-size="11" fill="currentColor">'
