@@ -36,8 +36,8 @@ def plain(value: Any) -> Any:
     """
     if type(value) in (tuple, list):
         return type(value)(plain(item) for item in value)
-    if isinstance(value, tuple):  # a named tuple stands for a tuple
-        return tuple(plain(item) for item in value)
+    if isinstance(value, (tuple, list)):  # a named tuple stands for a tuple
+        return (tuple if isinstance(value, tuple) else list)(plain(item) for item in value)
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, Tensor) and odd_tensor(value) is None:
@@ -68,7 +68,16 @@ def structure(got: Any, want: Any, path: str = "", *, dtypes: bool = True) -> Di
 
 
 def _pairs(got: Any, want: Any):
-    return zip(leaves(got), leaves(want), strict=True)
+    """Leaves side by side; a dict has no order of its own, so `got`'s keys are taken in the order of `want`'s."""
+    return zip(leaves(_in_order_of(got, want)), leaves(want), strict=True)
+
+
+def _in_order_of(got: Any, want: Any) -> Any:
+    if isinstance(got, (tuple, list)) and isinstance(want, (tuple, list)):
+        return type(got)(_in_order_of(g, w) for g, w in zip(got, want, strict=True))
+    if isinstance(got, dict) and isinstance(want, dict):
+        return {key: _in_order_of(got[key], want[key]) for key in want}
+    return got
 
 
 def _types(got: Any, want: Any, path: str) -> Difference | None:
@@ -105,7 +114,7 @@ def _types(got: Any, want: Any, path: str) -> Difference | None:
         )
         return None if ok else wrong(f"Return True or False{place}, not {describe(got)}.")
     if isinstance(want, (int, float)):
-        ok = _is_number(got) and (isinstance(want, float) or float(_number(got)).is_integer())
+        ok = _is_number(got) and (isinstance(want, float) or _number(got) == _number(got) // 1)
         kind = "a number" if isinstance(want, float) else "a whole number"
         return None if ok else wrong(f"Return {kind}{place}, not {describe(got)}.")
     if want is None:
@@ -123,8 +132,17 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) or type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0
 
 
-def _number(value: Any) -> float:
-    return float(value.detach()) if isinstance(value, Tensor) else float(value)
+def _number(value: Any) -> int | float:
+    """As a plain number; a whole one keeps all its digits."""
+    value = value.detach().item() if isinstance(value, Tensor) else value
+    return value if isinstance(value, int) else float(value)
+
+
+def _float(number: int | float) -> float:
+    try:
+        return float(number)
+    except OverflowError:  # a whole number larger than any float
+        return math.inf if number > 0 else -math.inf
 
 
 def _shapes(got: Any, want: Any, path: str) -> Difference | None:
@@ -171,15 +189,15 @@ def _plain_values(path: str, got: Any, want: Any) -> Difference | None:
     if isinstance(want, (int, float)) and not isinstance(want, bool):
         g = _number(got)
         if isinstance(want, int):
-            same, worst, tolerance = g == want, abs(g - want), 0.0
+            same, worst, tolerance = g == want, _float(abs(g - want)), 0.0
         elif not math.isfinite(want):
             same, worst, tolerance = g == want or (g != g and want != want), math.inf, 0.0
         else:
             row = TABLE["number"]
             tolerance = row.multiple * row.floor * row.eps * max(abs(want), 1e-3)
-            worst = abs(g - want)
+            worst = abs(_float(g) - want)
             same = worst <= tolerance
-            if not math.isfinite(g):
+            if not math.isfinite(_float(g)):
                 return Difference("finite", path, g, want, f"The result is {g}, where a finite number is right.")
         return None if same else Difference("value", path, g, want, "", worst, tolerance)
     if isinstance(want, bool):
