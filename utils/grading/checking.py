@@ -15,6 +15,7 @@ from utils.grading.compare import Difference, describe
 from utils.grading.diagnosis import Diagnosis, diagnose, property_failure, which_property
 from utils.grading.held import Patches, originals
 from utils.grading.mismatch import mismatch_of
+from utils.grading.raised import STOPPED
 from utils.grading.run import Outcome
 from utils.grading.trial import Trial, try_answer
 from utils.grading.verdict import Verdict
@@ -44,11 +45,12 @@ def check(
         ReferenceProblem: the reference cannot be loaded.
     """
     exercise = find_exercise(exercise_id)
-    early = _before_running(exercise, answer)
-    if early is not None:
-        return early
-    with originals() as patches:
-        return _Grading(exercise, answer, reference, device, timeout, seed, patches).verdict()
+    with originals(timeout) as patches:
+        try:
+            early = _before_running(exercise, answer)
+            return early or _Grading(exercise, answer, reference, device, seed, patches).verdict()
+        except KeyboardInterrupt:
+            return _no(exercise, "runs", STOPPED)
 
 
 class _Grading:
@@ -60,12 +62,11 @@ class _Grading:
         answer: Callable,
         reference: Any,
         device: Any,
-        timeout: float | None,
         seed: int,
         patches: Patches,
     ):
         self.exercise, self.answer, self.patches = exercise, answer, patches
-        self.timeout, self.seed = timeout, seed
+        self.seed = seed
         self.cases, self.device = self._cases(reference, device)
         self.trials: list[Trial] = []
 
@@ -86,7 +87,7 @@ class _Grading:
 
     def verdict(self) -> Verdict:
         for i, case in enumerate(self.cases):
-            trial = try_answer(self.exercise, case, self.answer, self.patches, self.timeout)
+            trial = try_answer(self.exercise, case, self.answer, self.patches)
             self.trials.append(trial)
             if trial.failure:
                 if isinstance(trial.outcome.error, NotImplementedError) and i == 0:
@@ -96,17 +97,10 @@ class _Grading:
         return self._passed() if failed is None else failed
 
     def _properties(self) -> Verdict | None:
-        answer = self.answer
-        if self.patches.changed:
-
-            def answer(*args, _inner=self.answer):
-                with self.patches.theirs():
-                    return _inner(*args)
-
         for prop in self.exercise.properties:
-            sentence = property_failure(self.exercise, prop.key, answer, self.seed, self.device, self.timeout)
+            sentence = property_failure(self.exercise, prop.key, self.answer, self.seed, self.device, self.patches)
             if sentence is not None:
-                found = which_property(self.exercise, prop.key, self.trials, self.seed, self.device)
+                found = which_property(self.exercise, prop.key, sentence, self.trials, self.seed, self.device)
                 return self._verdict(
                     "property",
                     found.sentences[0] if found.sentences else sentence,
@@ -143,7 +137,7 @@ class _Grading:
         found = (
             Diagnosis()
             if failure.stage in ("allowed", "untouched")
-            else diagnose(self.exercise, self.trials, rest, self.answer, self.patches, self.timeout)
+            else diagnose(self.exercise, self.trials, rest, self.answer, self.patches)
         )
         stage = trial.case.stage if failure.stage == "value" else failure.stage
         if failure.stage == "untouched":
@@ -204,13 +198,15 @@ def _shapes(exercise: Exercise, trial: Trial):
     return wanted, tuple(zip(got_names, map(int, failure.got.shape), strict=True))
 
 
+def _no(exercise: Exercise, stage: str, message: str) -> Verdict:
+    return Verdict(exercise.id, exercise.title, False, stage, message, advice=f'hint("{exercise.id}") gives a hint.')
+
+
 def _before_running(exercise: Exercise, answer: Any) -> Verdict | None:
     """There, callable, and with a signature that takes the arguments."""
 
     def no(stage: str, message: str) -> Verdict:
-        return Verdict(
-            exercise.id, exercise.title, False, stage, message, advice=f'hint("{exercise.id}") gives a hint.'
-        )
+        return _no(exercise, stage, message)
 
     if answer is None or answer is Ellipsis:
         return no("there", f"There is no answer yet: define {exercise.name} and grade it.")

@@ -15,6 +15,7 @@ from utils.exercises.draw import VARIATIONS, Draw
 from utils.grading import compare, general
 from utils.grading.cases import Case
 from utils.grading.held import Patches
+from utils.grading.raised import error_sentence
 from utils.grading.run import Outcome, run
 from utils.grading.trees import private_copy
 from utils.grading.trial import Trial, outcome_of
@@ -35,12 +36,11 @@ def diagnose(
     rest: Sequence[Case],
     answer: Callable,
     patches: Patches,
-    timeout: float | None = None,
 ) -> Diagnosis:
     """Name the mistake behind the last of `trials`, which failed; `rest` are the cases not tried yet."""
     failed = trials[-1]
     later = (
-        [Trial(case, outcome_of(exercise, case, answer, patches, timeout)[0]) for case in rest]
+        [Trial(case, outcome_of(exercise, case, answer, patches)[0]) for case in rest]
         if _may_go_on(failed)
         else []
     )
@@ -200,27 +200,36 @@ def _right_when_contiguous(exercise: Exercise, case: Case, answer: Callable, pat
     return try_answer(exercise, replace(case, args=args), answer, patches).failure is None
 
 
-def which_property(exercise: Exercise, key: str, trials: Sequence[Trial], seed: int, device: Any) -> Diagnosis:
-    """A property failed after all values agreed: which wrong answer agrees with all cases and fails it too?"""
-    fits = []
+def which_property(
+    exercise: Exercise, key: str, sentence: str, trials: Sequence[Trial], seed: int, device: Any
+) -> Diagnosis:
+    """A property failed after all values agreed: which wrong answer agrees with all cases and fails it too?
+
+    Those that fail it with the same sentence come alone; where there is none, all that fail it.
+    """
+    failing = []
     for wrong in exercise.wrongs:
-        if all(_same(exercise, trial, wrong) for trial in trials) and property_failure(
-            exercise, key, wrong.answer, seed, device
-        ):
-            fits.append(wrong)
+        if all(_same(exercise, trial, wrong) for trial in trials):
+            failing.append((wrong, property_failure(exercise, key, wrong.answer, seed, device)))
+    alike = [wrong for wrong, theirs in failing if theirs == sentence]
+    fits = alike or [wrong for wrong, theirs in failing if theirs]
     return Diagnosis(tuple(w.key for w in fits), tuple(w.message for w in fits))
 
 
 def property_failure(
-    exercise: Exercise, key: str, answer: Callable, seed: int, device: Any, timeout: float | None = None
+    exercise: Exercise, key: str, answer: Callable, seed: int, device: Any, patches: Patches | None = None
 ) -> str | None:
-    """The sentence that says how this property fails for an answer, or None."""
-    from utils.grading.run import describe_error
-
+    """The sentence that says how this property fails for an answer, or None. With `patches` it is the learner's."""
     holds = next(p.holds for p in exercise.properties if p.key == key)
-    outcome = run(lambda: holds(answer, Draw(seed + 17, VARIATIONS["fresh"], device)), timeout)
+    draw = Draw(seed + 17, VARIATIONS["fresh"], device)
+    if patches is None:
+        outcome = run(lambda: holds(answer, draw))
+    elif exercise.is_class:  # its methods are the learner's too
+        outcome = run(lambda: patches.call(holds, answer, draw), learners=True)
+    else:
+        outcome = run(lambda: holds(lambda *args: patches.call(answer, *args), draw), learners=True)
     if isinstance(outcome.error, Unfit):
         return str(outcome.error)
     if outcome.error is not None:
-        return f"The answer raised {describe_error(outcome.error)}."
+        return error_sentence(outcome.error)
     return outcome.value

