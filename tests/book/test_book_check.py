@@ -65,7 +65,7 @@ CHANGES = {
     "outputs of other code": (
         "solution",
         lambda nb: nb["metadata"]["book"].update(outputs_of="0" * 64),
-        "its outputs belong to older code",
+        "its outputs belong to other code or another model",
     ),
     "never executed": ("solution", lambda nb: nb["metadata"]["book"].pop("outputs_of"), "it has not been executed"),
     "a chapter too large": ("chapter", set_source("title", "x" * 160_000), "its chapter notebook has 16"),
@@ -105,6 +105,14 @@ def test_a_notebook_that_is_missing_or_has_no_source_is_found(own_copy):
     assert [found.rpartition(": ")[2] for found in sentences(own_copy)] == ["run `book build`."]
     (stray,) = strays(own_copy)
     assert stray.path.name == "06_old.ipynb"
+
+
+def test_outputs_of_another_model_are_found(built, tmp_path, monkeypatch):
+    from utils.book import notebooks
+
+    (tmp_path / "checksums.json").write_text('{"model.safetensors": "0"}')
+    monkeypatch.setattr(notebooks, "pocket_dir", lambda: tmp_path)
+    assert [one.partition(" or another model")[1] for one in sentences(built)] == [" or another model"]
 
 
 def test_a_check_changes_nothing(own_copy):

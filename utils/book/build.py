@@ -1,8 +1,8 @@
 """Writes a chapter's two notebooks from its source, or nothing at all.
 
 The text is read, judged and stripped before anything runs; the solution is executed and its outputs judged before
-anything is written. Outputs are kept from the last build only by request (`execute=False`) and only while the code is
-the same; the hash in the notebook's metadata says which code the outputs belong to.
+anything is written. Outputs are kept from the last build only by request (`execute=False`) and only while the code and
+the shipped model are the same; the hash `outputs_of` in the notebook's metadata says which ones the outputs belong to.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +15,7 @@ from utils.book.lint import lint
 from utils.book.notebooks import (
     as_text,
     chapter_notebook,
-    code_hash,
+    outputs_depend_on,
     read_notebook,
     solution_notebook,
     write_whole,
@@ -62,7 +62,7 @@ def build_chapter(
         except RunProblem as stopped:
             raise SourceProblem([Problem(source.path, line_of(source, stopped.key), str(stopped))]) from stopped
         normalize(solution)
-        solution.metadata["book"]["outputs_of"] = code_hash(solution)
+        solution.metadata["book"]["outputs_of"] = outputs_depend_on(solution)
         _refuse(source, [(key, f'the cell "{key}": {text}') for key, text in output_problems(solution)])
     else:
         keep_outputs(solution, read_notebook(shelf.solution(name)))
@@ -87,14 +87,14 @@ def sound_source(shelf: Shelf, name: str) -> Chapter:
 
 
 def keep_outputs(solution: NotebookNode, stored: NotebookNode | None) -> None:
-    """Copy the stored outputs into `solution` if they belong to exactly its code."""
-    if stored is None or stored.metadata.get("book", {}).get("outputs_of") != code_hash(solution):
+    """Copy the stored outputs into `solution` if they belong to exactly its code and the shipped model."""
+    if stored is None or stored.metadata.get("book", {}).get("outputs_of") != outputs_depend_on(solution):
         return
     kept = {cell.id: cell for cell in stored.cells if cell.cell_type == "code"}
     for cell in solution.cells:
         if cell.cell_type == "code" and cell.id in kept:
             cell.outputs, cell.execution_count = kept[cell.id].outputs, kept[cell.id].execution_count
-    solution.metadata["book"]["outputs_of"] = code_hash(solution)
+    solution.metadata["book"]["outputs_of"] = outputs_depend_on(solution)
 
 
 def size_problems(texts: dict[str, str]) -> list[str]:

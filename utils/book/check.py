@@ -1,13 +1,13 @@
 """Compares what is committed with what the source would give, without running anything.
 
-Outputs cannot be compared without running; what can is whether they belong to this code (the stored hash), whether
-they are fit to be kept, and whether an answer or an output has strayed into a chapter. `book run` compares the rest.
+Outputs cannot be compared without running; what can is whether they belong to this code and model (the stored hash),
+whether they are fit to be kept, and whether an answer or an output has strayed into a chapter. The rest is for `run`.
 """
 
 from nbformat import NotebookNode
 
 from utils.book.build import line_of, size_problems, sound_source
-from utils.book.notebooks import as_text, chapter_notebook, code_hash, read_notebook, solution_notebook
+from utils.book.notebooks import as_text, chapter_notebook, outputs_depend_on, read_notebook, solution_notebook
 from utils.book.outputs import output_problems
 from utils.book.problems import BuildProblem, Problem, SourceProblem
 from utils.book.shelf import Shelf
@@ -60,8 +60,8 @@ def _solution(shelf: Shelf, source: Chapter) -> list[Problem]:
     belongs_to = stored.metadata.get("book", {}).get("outputs_of")
     if belongs_to is None:
         problems.append(Problem(path, 0, f"it has not been executed: run `book build {source.number}`."))
-    elif belongs_to != code_hash(solution_notebook(source)):
-        sentence = f"its outputs belong to older code: run `book build {source.number}`."
+    elif belongs_to != outputs_depend_on(solution_notebook(source)):
+        sentence = f"its outputs belong to other code or another model: run `book build {source.number}`."
         problems.append(Problem(path, 0, sentence))
     problems += [
         Problem(source.path, line_of(source, key), f'the stored output of the cell "{key}": {text}')
@@ -79,7 +79,7 @@ def _stored(path) -> NotebookNode | Problem:
 
 
 def _drift(stored: NotebookNode, wanted: NotebookNode, path) -> list[Problem]:
-    """Differences in anything but outputs, counts and the hash of the outputs' code; the first three by name."""
+    """Differences in anything but outputs, counts and the hash of what outputs depend on; the first three by name."""
     have, want = _comparable(stored), _comparable(wanted)
     if have == want:
         return []

@@ -17,6 +17,7 @@ from nbformat import NotebookNode
 from utils.book.problems import BuildProblem, shown
 from utils.book.source import Cell, Chapter
 from utils.book.strip import chapter_text, solution_text
+from utils.paths import pocket_dir
 
 NOT_A_NOTEBOOK = (  # all that nbformat raises on JSON of another shape, besides its own errors
     nbformat.reader.NotJSONError,
@@ -45,11 +46,16 @@ def solution_notebook(chapter: Chapter) -> NotebookNode:
     return _notebook(chapter, [(cell, solution_text(cell)) for cell in chapter.cells])
 
 
-def code_hash(notebook: NotebookNode) -> str:
-    """SHA-256 over the code cells in order: stored outputs belong to this code and no other."""
+def outputs_depend_on(notebook: NotebookNode) -> str:
+    """SHA-256 over the code cells in order and the shipped model's checksum: stored outputs belong to these alone.
+
+    The code of `utils` counts as well and is not in it: whether outputs still come out the same, `book run` sees.
+    """
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     code = [[cell.id, cell.source, cell.metadata.get("tags", [])] for cell in cells]
-    return hashlib.sha256(json.dumps(code).encode()).hexdigest()
+    checksums = pocket_dir() / "checksums.json"
+    model = checksums.read_text(encoding="utf-8") if checksums.is_file() else ""
+    return hashlib.sha256(json.dumps([code, model]).encode()).hexdigest()
 
 
 def as_text(notebook: NotebookNode) -> str:

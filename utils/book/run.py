@@ -18,7 +18,8 @@ from pathlib import Path
 from nbformat import NotebookNode
 
 from utils.book.execute import RunProblem, execute, surroundings
-from utils.book.notebooks import code_hash, read_notebook
+from utils.book.nbval_rules import SAID
+from utils.book.notebooks import outputs_depend_on, read_notebook
 from utils.book.problems import BuildProblem, Problem, shown
 
 OnCell = Callable[[int, int], None]
@@ -74,8 +75,8 @@ def _as_shipped(path: Path, notebook: NotebookNode, timeout: float, on_cell: OnC
 
 
 def _nbval(path: Path, notebook: NotebookNode, timeout: float, on_cell: OnCell | None) -> tuple[int, list[str]]:
-    if notebook.metadata.get("book", {}).get("outputs_of") != code_hash(notebook):
-        return 0, ["its outputs are not those of its code: run `book build`."]
+    if notebook.metadata.get("book", {}).get("outputs_of") != outputs_depend_on(notebook):
+        return 0, ["its outputs belong to other code or another model: run `book build`."]
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     options = [
         "--nbval", "--nbval-current-env", f"--nbval-sanitize-with={SANITIZE}", f"--nbval-cell-timeout={timeout}",
@@ -124,20 +125,14 @@ def _watch(
 
 
 def _why(text: str) -> str:
-    """nbval's report as one sentence: what differs, stored and now, or the last line of what was raised."""
+    """nbval's report as one sentence: what our rules said of a difference, or the last line of what was raised."""
     lines = [line.strip() for line in COLORS.sub("", text).split("\n") if line.strip()]
-    about = next((line for line in lines if line.startswith("mismatch ")), "")
-    if about:
-        now = " ".join(line[2:] for line in lines if line.startswith("- "))
-        stored = " ".join(line[2:] for line in lines if line.startswith("+ "))
-        return f"its {about.split(chr(39))[1]} is not what is stored: now {_short(now)!r}, stored {_short(stored)!r}."
+    for line in lines:
+        if line.startswith(SAID):
+            return line.removeprefix(SAID)
     if "Traceback:" in lines:
-        return f"{_short(lines[-1])}."
-    return f"{_short(lines[min(1, len(lines) - 1)].partition(': ')[2] or lines[0])}"
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 120 else text[:119] + "…"
+        return f"{lines[-1]}."
+    return lines[min(1, len(lines) - 1)].partition(": ")[2] or lines[0]
 
 
 def _called(cell: NotebookNode) -> str:
