@@ -105,6 +105,8 @@ KEPT_OUT = {
     "a date": ("trained on 2026-11-30", "a time or a date"),
     "a clock": ("at 03:12:59", "a time or a date"),
     "a duration": ("12.3 ms per loop", "a time or a date ('12.3 ms')"),
+    "a rate": ("100%|███| 3/3 [00:01, 2.1it/s]", "a time or a date"),
+    "seconds": ("trained in 1.5 seconds", "a time or a date ('1.5 seconds')"),
     "a path": ("saved to /home/ada/model", "a path of this machine ('/home/ada')"),
     "a path on Windows": (r"saved to C:\Users\ada", "a path of this machine"),
 }
@@ -137,6 +139,17 @@ def test_outputs_that_differ_from_run_to_run_are_named(text, sentence, form):
 @pytest.mark.parametrize("text", LET_THROUGH)
 def test_outputs_that_are_the_same_each_time_are_let_through(text):
     assert list(output_problems(output_of(text, "stream"))) == []
+
+
+def test_an_expected_error_is_kept_unless_its_traceback_shows_the_machine():
+    notebook = output_of("", "stream")
+    cell = notebook.cells[0]
+    cell.metadata.tags = ["raises-exception"]
+    error = {"output_type": "error", "ename": "ValueError", "evalue": "k < 1", "traceback": ["Cell In[1], line 1"]}
+    cell.outputs = [nbformat.from_dict(error)]
+    assert list(output_problems(notebook)) == []
+    cell.outputs[0].traceback.append("File \x1b[32m/usr/lib/python3.11/json.py:3\x1b[39m, in load")
+    assert ["a path of this machine" in found for _, found in output_problems(notebook)] == [True]
 
 
 def test_code_inside_a_page_is_not_read_as_prose():

@@ -13,12 +13,13 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
+COLORS = re.compile(r"\x1b\[[0-9;]*m")  # a terminal's, in tracebacks
 ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
 FOLDERS = "home|root|Users|tmp|var|usr|opt|private|mnt|work|workspace"
 PATH = re.compile(rf"(?<![\w.:/])/(?:{FOLDERS})/[\w.-]+|\b[A-Za-z]:\\\w+")
-TIMING = re.compile(
-    r"\b\d+(?:\.\d+)?\s?(?:ns|µs|μs|us|ms|secs?|seconds?)\b|\b\d+\.\d+\s?s(?!\w|\.\w)"
-    r"|\bit/s\b|s/it\b|\b(?:Wall time|CPU times)\b|\b\d{1,2}:\d\d:\d\d\b|\b20\d\d-\d\d-\d\d\b"
+TIMING = re.compile(  # whole seconds in words are left to prose: a story may last "10 seconds"
+    r"\b\d+(?:\.\d+)?\s?(?:ns|µs|μs|ms)\b|\b\d+\.\d+\s?(?:us|s|secs?|seconds?)(?!\w|\.\w)"
+    r"|it/s\b|s/it\b|\b(?:Wall time|CPU times)\b|\b\d{1,2}:\d\d:\d\d\b|\b20\d\d-\d\d-\d\d\b"
 )
 REFUSED = {"a path of this machine": PATH, "an address in memory": ADDRESS, "a time or a date": TIMING}
 
@@ -67,14 +68,13 @@ def output_problems(notebook: NotebookNode) -> Iterator[tuple[str, str]]:
 
 
 def _judge(cell: NotebookNode, output: NotebookNode) -> Iterator[str]:
-    if output.output_type == "error":
-        if "raises-exception" not in cell.metadata.get("tags", ()):
-            yield f"an error is stored in its outputs ({output.ename}): mend the cell and build."
+    if output.output_type == "error" and "raises-exception" not in cell.metadata.get("tags", ()):
+        yield f"an error is stored in its outputs ({output.ename}): mend the cell and build."
         return
     if output.output_type == "stream" and output.name == "stderr":
         yield f"it writes to stderr ({_first(output.text)!r}): avoid the warning or progress bar, or print to stdout."
         return
-    everything = str(output.get("text", "")) + str(output.get("data", ""))
+    everything = str({name: output.get(name) for name in ("text", "data", "evalue", "traceback")})
     for name, folder in _folders():
         if folder in everything:
             yield f"its output holds the path of {name}: show a relative path instead."
@@ -94,7 +94,9 @@ def _folders() -> list[tuple[str, str]]:
 def _seen(output: NotebookNode) -> str:
     """What a reader sees of an output; scripts, styles and figures' data are not read as prose."""
     data = output.get("data", {})
-    text = [output.get("text", ""), data.get("text/plain", ""), data.get("text/markdown", "")]
+    text = [output.get("text", ""), output.get("evalue", "")]
+    text += [COLORS.sub("", line) for line in output.get("traceback", ())]
+    text += [data.get("text/plain", ""), data.get("text/markdown", "")]
     parser = _Visible()
     parser.feed(data.get("text/html", ""))
     return "\n".join([*text, *parser.pieces])

@@ -6,7 +6,6 @@ cell to the last with every stub in place: an unwritten answer is answered polit
 
 import json
 import os
-import re
 import subprocess
 import sys
 import threading
@@ -20,11 +19,11 @@ from nbformat import NotebookNode
 from utils.book.execute import RunProblem, execute, surroundings
 from utils.book.nbval_rules import SAID
 from utils.book.notebooks import outputs_depend_on, read_notebook
+from utils.book.outputs import COLORS
 from utils.book.problems import BuildProblem, Problem, shown
 
 OnCell = Callable[[int, int], None]
 DEAD = "Kernel dead on test start"  # what nbval says of every cell after the one that ended the kernel
-COLORS = re.compile(r"\x1b\[[0-9;]*m")
 SANITIZE = Path(__file__).with_name("sanitize.txt")
 
 
