@@ -17,7 +17,7 @@ CASES = {
     "heads too many": (lambda: show.heads(torch.rand(144, 35, 35), ["a"] * 35, **T), "fewer heads"),
     "heads with too few labels": (lambda: show.heads(torch.rand(2, 1, 1), ["a"], labels=["x"], **T), "n_heads"),
     "matrix of three axes": (lambda: show.matrix(torch.rand(2, 2, 2), **T), "[row, column]"),
-    "matrix too large": (lambda: show.matrix(torch.rand(300, 300), **T), "40000 cells"),
+    "matrix too large": (lambda: show.matrix(torch.rand(300, 300), **T), "20000 cells"),
     "matrix with too few rows named": (lambda: show.matrix([[1, 2]], rows=[], row_name="query_pos", **T), "query_pos"),
     "matrices of two axes": (lambda: show.matrices([[1]], ["a"], **T), "[panel, row, column]"),
     "lens of unequal shapes": (lambda: show.lens([[["a"]]], [[[1, 2]]], tokens=["x"], **T), "[layer, pos, k]"),

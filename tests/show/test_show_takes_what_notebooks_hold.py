@@ -76,6 +76,13 @@ def test_tidying_changes_a_number_by_less_than_its_fourth_digit(value):
     assert abs(tidy(value) - value) <= 5.0001e-4 * abs(value)
 
 
+@pytest.mark.parametrize("digits", [3, 4, 6])
+def test_a_list_is_tidied_as_its_numbers_are(digits):
+    rng = np.random.default_rng(0)
+    values = rng.standard_normal(2000) * 10.0 ** rng.integers(-12, 12, 2000)
+    assert tidy_list(values, digits) == [tidy(float(value), digits) for value in values]
+
+
 def test_missing_numbers_are_null_in_json_and_a_dash_in_text():
     assert tidy_list(np.array([np.nan, np.inf, 1.0])) == [None, None, 1]
     assert short(float("nan")) == short(None) == "–"

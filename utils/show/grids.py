@@ -16,7 +16,7 @@ from utils.show.problem import ShowProblem
 from utils.show.values import numbers, short, tidy_list
 from utils.show.words import labels_for, sentences
 
-MOST_CELLS = 40_000
+MOST_CELLS = 20_000
 ACROSS, GAP = 4, 34  # panels in a row, and the pixels between two rows of them
 
 
@@ -38,7 +38,7 @@ def matrix(
     `diverging` puts pale gray at zero, orange below and blue above; by default where there are values of both signs.
     `numbers_in_cells` writes each value in its cell; by default up to 8 × 8.
 
-    Raises ShowProblem: another shape, labels that do not fit, more than 40,000 cells.
+    Raises ShowProblem: another shape, labels that do not fit, more than 20,000 cells.
     """
     title, note = sentences(title=title, note=note)
     grid = numbers(values, "row column", "values")
@@ -82,7 +82,7 @@ def matrices(
 
     For attention patterns whose queries and keys are not the same tokens, for all layers at a glance, for sweeps.
 
-    Raises ShowProblem: another shape, labels that do not fit, more than 40,000 cells.
+    Raises ShowProblem: another shape, labels that do not fit, more than 20,000 cells.
     """
     title, note = sentences(title=title, note=note)
     grid = numbers(values, "panel row column", "values")

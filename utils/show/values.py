@@ -86,14 +86,24 @@ def tidy(value: float, digits: int = 4) -> float | int | None:
 
 
 def tidy_list(array: np.ndarray, digits: int = 4) -> list:
-    """`tidy` for an array of any depth.
+    """`tidy` for an array of any depth, at once.
 
     >>> tidy_list(np.array([[1.0, 0.33333]]))
     [[1, 0.3333]]
     """
-    if array.ndim == 0:
-        return tidy(float(array), digits)
-    return [tidy_list(part, digits) for part in array]
+    finite = np.where(np.isfinite(array), array, 0.0)
+    size = np.floor(np.log10(np.abs(finite), out=np.zeros(finite.shape), where=finite != 0))
+    up, down = 10.0 ** np.clip(digits - 1 - size, 0, 300), 10.0 ** np.clip(size - digits + 1, 0, 300)
+    rounded = np.round(finite * up / down) * down / up  # one of the two is 1, so that each step is exact
+    return _as_json(np.where(np.isfinite(array), rounded, np.nan).tolist())
+
+
+def _as_json(values: Any) -> Any:
+    if isinstance(values, list):
+        return [_as_json(value) for value in values]
+    if values != values:
+        return None
+    return int(values) if values.is_integer() and abs(values) < 1e15 else values
 
 
 def to_decimals(array: np.ndarray) -> np.ndarray:
