@@ -611,8 +611,8 @@ def _(f, n_in, trials=8):
 
 @linearity.wrong(
     "exact_equality",
-    "The two sides are compared exactly: each sum is rounded, in another order on each side, so even a linear map "
-    "differs in the sixteenth digit. Use torch.allclose.",
+    "A linear map is turned away. If the two sides are compared exactly: each sum is rounded, in another order on each "
+    "side, so even a linear map differs in the sixteenth digit. Use torch.allclose.",
 )
 def _(f, n_in, trials=8):
     for _ in range(trials):
@@ -1114,8 +1114,8 @@ def _(A):
 
 @rotations.wrong(
     "exact_equality",
-    "AᵀA is compared with I exactly: sines and cosines are rounded, so a rotation misses I in the last digits. Allow "
-    "1e-5.",
+    "A rotation is turned away. If AᵀA is compared with I exactly: sines and cosines are rounded, so a rotation "
+    "misses I in the last digits. Allow 1e-5.",
 )
 def _(A):
     if not _square(A):
