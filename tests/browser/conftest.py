@@ -20,7 +20,7 @@ FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
 ).split()
-PATIENCE = 60_000  # milliseconds that any one condition may take to come true on a busy machine
+PATIENCE = 240_000  # milliseconds that a condition may take to come true, on however busy a machine
 
 
 @dataclass(frozen=True)

@@ -67,10 +67,15 @@ def _write(page, cell, start: str, line: str) -> None:
 
 
 def _run(page, cell) -> None:
-    """Shift+Enter in this cell, and wait until it has a number: it has run to its end."""
+    """Shift+Enter in this cell, and wait until it has a new number: it has run to its end."""
     _select(cell)
+    prompt = cell.locator(".jp-InputPrompt")
+    before = prompt.inner_text()
     page.keyboard.press("Shift+Enter")
-    cell.locator(".jp-InputPrompt", has_text=re.compile(r"\[\d+\]")).wait_for()
+    page.wait_for_function(
+        "([prompt, before]) => /\\[\\d+\\]/.test(prompt.innerText) && prompt.innerText !== before",
+        arg=[prompt.element_handle(), before],
+    )
 
 
 def _menu(page, name: str, item: str) -> None:
