@@ -100,6 +100,14 @@ def test_what_must_not_be_stored_is_refused_and_nothing_is_written(titled, code,
     assert not shelf.chapter("05_tiny").exists() and not shelf.solution("05_tiny").exists()
 
 
+def test_an_interrupt_from_the_keyboard_is_one(titled):
+    code = "import os, signal\nos.kill(os.getppid(), signal.SIGINT)  # the builder's process\nwhile True:\n    pass\n"
+    shelf = titled(f'# %% key="a"\n{code}')
+    with pytest.raises(KeyboardInterrupt):
+        build_chapter(shelf, "05_tiny", timeout=60)
+    assert not shelf.solution("05_tiny").exists()
+
+
 KEPT_OUT = {
     "an address": ("<object object at 0x7f3a5c0b1d20>", "an address in memory ('0x7f3a5c0b1d20')"),
     "a date": ("trained on 2026-11-30", "a time or a date"),
@@ -205,7 +213,9 @@ def test_what_cannot_be_written_is_one_sentence_and_leaves_no_crumbs(titled, tmp
         (blocked / "inside").mkdir(parents=True)
     else:
         blocked.write_text("in the way")
-    with pytest.raises(BuildProblem, match=r"cannot be written \(.+\): make its folder writable and build again\.$"):
+    with pytest.raises(
+        BuildProblem, match=r": it cannot be written \(.+\): make its folder writable and build again\.$"
+    ):
         build_chapter(shelf, "05_tiny", run=False)
     assert not list(tmp_path.rglob("*.tmp"))
 
@@ -217,7 +227,7 @@ def test_a_read_only_folder_is_one_sentence(tmp_path, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(tempfile, "mkstemp", refuse)  # the tests may run as root, whom no folder refuses
-    with pytest.raises(BuildProblem, match=r"cannot be written \(Permission denied\)"):
+    with pytest.raises(BuildProblem, match=r": it cannot be written \(Permission denied\)"):
         write_whole(tmp_path / "x.ipynb", "{}")
 
 

@@ -97,7 +97,7 @@ def test_a_fault_of_the_source_is_told_and_nothing_else(own_copy, tiny_text):
 def test_a_notebook_that_is_none_is_one_sentence(own_copy, damage):
     own_copy.chapter("05_tiny").write_text(damage)
     (found,) = sentences(own_copy)
-    assert found.endswith("05_tiny.ipynb is not a notebook: delete it and run `book build`.")
+    assert found.endswith("05_tiny.ipynb: it is not a notebook: delete it and run `book build`.")
 
 
 def test_a_notebook_that_is_missing_or_has_no_source_is_found(own_copy):

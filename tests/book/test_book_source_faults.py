@@ -182,8 +182,8 @@ def test_headings_are_judged_in_the_chapter_and_in_the_solutions(titled):
 
 
 def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path):
-    with pytest.raises(BuildProblem, match="is not there"):
+    with pytest.raises(BuildProblem, match="there is no such file"):
         read_chapter(tmp_path / "05_none.py")
     (tmp_path / "05_folder.py").mkdir()
-    with pytest.raises(BuildProblem, match="cannot be read"):
+    with pytest.raises(BuildProblem, match=": it cannot be read"):
         read_chapter(tmp_path / "05_folder.py")

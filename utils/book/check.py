@@ -22,7 +22,7 @@ def check_chapter(shelf: Shelf, name: str) -> list[Problem]:
     except SourceProblem as found:
         return found.problems
     except BuildProblem as found:
-        return [Problem(shelf.source(name), 0, str(found))]
+        return [Problem(shelf.source(name), 0, found.sentence)]
     return _chapter(shelf, source) + _solution(shelf, source)
 
 
@@ -74,7 +74,7 @@ def _stored(path) -> NotebookNode | Problem:
     try:
         notebook = read_notebook(path)
     except BuildProblem as found:
-        return Problem(path, 0, str(found))
+        return Problem(path, 0, found.sentence)
     return notebook if notebook is not None else Problem(path, 0, "it has not been built: run `book build`.")
 
 

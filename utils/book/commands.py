@@ -37,7 +37,7 @@ def build(
     if check:
         problems = [problem for name in names for problem in check_chapter(shelf, name)]
         problems += [] if chapters else strays(shelf)
-        _tell(problems, {"chapters": names}, as_json, sound=f"{len(names)} chapters are as their source says.")
+        _tell(problems, {"chapters": names}, as_json, sound="As the source says: " + ", ".join(names))
         return
 
     from utils.book.build import build_chapter
@@ -91,7 +91,7 @@ def _table(ran: list) -> None:
     table.add_column("result")
     for name, solution, shipped in ran:
         for kind, one in (("solution", solution), ("as shipped", shipped)):
-            result = f"{len(one.problems)} problems" if one.problems else "passed"
+            result = f"failed in {len(one.problems)}" if one.problems else "passed"
             table.add_row(name, kind, str(one.cells), f"{one.seconds:.1f}", result)
     Console().print(table)
 

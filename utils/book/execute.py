@@ -92,7 +92,7 @@ def execute(
     )
     with surroundings() as (environment, scratch), open(scratch / "kernel.log", "w+b") as log:
         try:
-            client.execute(env=environment, stdout=log, stderr=log)
+            _run(client, env=environment, stdout=log, stderr=log)
         except CellExecutionError as raised:
             value = "".join(f": {line}" for line in raised.evalue.strip().splitlines()[:1])
             raise _stopped(at["cell"], f"raised {raised.ename}{value}") from None
@@ -104,6 +104,16 @@ def execute(
             log.seek(0)
             last = (log.read().decode(errors="replace").strip().splitlines() or [str(reason)])[-1]
             raise RunProblem(f"The kernel did not start ({last}): run `make env` and try again.") from reason
+
+
+def _run(client, **kernel_options) -> None:
+    """Execute; an interrupt from the keyboard, which nbclient takes for itself to end the kernel, stays one."""
+    try:
+        client.execute(**kernel_options)
+    except Exception:
+        if hasattr(client, "_async_cleanup_kernel_future"):
+            raise KeyboardInterrupt from None
+        raise
 
 
 def _stopped(cell: NotebookNode | None, what: str) -> RunProblem:

@@ -14,7 +14,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from utils.book.problems import BuildProblem, shown
+from utils.book.problems import BuildProblem
 from utils.book.source import Cell, Chapter
 from utils.book.strip import chapter_text, solution_text
 from utils.paths import pocket_dir
@@ -74,9 +74,9 @@ def read_notebook(path: Path) -> NotebookNode | None:
     except FileNotFoundError:
         return None
     except NOT_A_NOTEBOOK as why:
-        raise BuildProblem(f"{shown(path)} is not a notebook: delete it and run `book build`.") from why
+        raise BuildProblem("it is not a notebook: delete it and run `book build`.", path) from why
     except OSError as reason:
-        raise BuildProblem(f"{shown(path)} cannot be read ({reason.strerror}): check what is there.") from reason
+        raise BuildProblem(f"it cannot be read ({reason.strerror}): check what is there.", path) from reason
 
 
 def write_whole(path: Path, text: str) -> bool:
@@ -97,9 +97,8 @@ def write_whole(path: Path, text: str) -> bool:
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)
     except OSError as reason:
-        raise BuildProblem(
-            f"{shown(path)} cannot be written ({reason.strerror}): make its folder writable and build again."
-        ) from reason
+        sentence = f"it cannot be written ({reason.strerror}): make its folder writable and build again."
+        raise BuildProblem(sentence, path) from reason
     finally:
         if temporary:
             Path(temporary).unlink(missing_ok=True)

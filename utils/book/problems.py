@@ -33,7 +33,11 @@ class SourceProblem(BookError):
 
 
 class BuildProblem(BookError):
-    """The book cannot be found, read, run or written; the sentence says which file and what to do."""
+    """The book cannot be found, read, run or written: `sentence` says what to do, about the file at `path` if any."""
+
+    def __init__(self, sentence: str, path: Path | None = None) -> None:
+        self.sentence = sentence
+        super().__init__(f"{shown(path)}: {sentence}" if path else sentence)
 
 
 def shown(path: Path) -> str:

@@ -20,7 +20,7 @@ from utils.book.execute import RunProblem, execute, surroundings
 from utils.book.nbval_rules import SAID
 from utils.book.notebooks import outputs_depend_on, read_notebook
 from utils.book.outputs import COLORS
-from utils.book.problems import BuildProblem, Problem, shown
+from utils.book.problems import BuildProblem, Problem
 
 OnCell = Callable[[int, int], None]
 DEAD = "Kernel dead on test start"  # what nbval says of every cell after the one that ended the kernel
@@ -52,10 +52,10 @@ def _timed(path: Path, run: Callable[[NotebookNode], tuple[int, list[str]]]) -> 
     try:
         notebook = read_notebook(path)
         if notebook is None:
-            raise BuildProblem(f"{shown(path)} has not been built: run `book build`.")
+            raise BuildProblem("it has not been built: run `book build`.", path)
         cells, sentences = run(notebook)
     except BuildProblem as found:
-        cells, sentences = 0, [str(found)]
+        cells, sentences = 0, [found.sentence]
     return Ran(path, cells, time.perf_counter() - began, tuple(Problem(path, 0, text) for text in sentences))
 
 

@@ -40,10 +40,10 @@ class Shelf:
             raise BuildProblem(f"There is no chapter source in {shown(folder)}: a chapter is a file NN_slug.py there.")
         for name in names:
             if not NAME.fullmatch(name):
-                raise BuildProblem(
-                    f"{shown(self.source(name))}: a chapter's file is named NN_slug.py, two digits and then lower-case "
-                    "words joined by underscores; rename it."
+                sentence = (
+                    "a chapter's file is named NN_slug.py: two digits, then lower-case words joined by underscores."
                 )
+                raise BuildProblem(sentence, self.source(name))
         for earlier, later in zip(names, names[1:], strict=False):
             if earlier[:2] == later[:2]:
                 raise BuildProblem(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from utils.book.headers import FLAGS, Flags, read_flags
-from utils.book.problems import BuildProblem, Problem, SourceProblem, shown
+from utils.book.problems import BuildProblem, Problem, SourceProblem
 from utils.book.regions import Comment, Region, find_regions
 
 HEADER = re.compile(r"# %%(\s|$)")
@@ -98,9 +98,9 @@ def _read(path: Path) -> str:
     try:
         data = path.read_bytes()
     except FileNotFoundError:
-        raise BuildProblem(f"{shown(path)} is not there: check the name, or restore it from git.") from None
+        raise BuildProblem("there is no such file: check the name, or restore it from git.", path) from None
     except OSError as reason:
-        raise BuildProblem(f"{shown(path)} cannot be read ({reason.strerror}): check what is there.") from reason
+        raise BuildProblem(f"it cannot be read ({reason.strerror}): check what is there.", path) from reason
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as reason:
