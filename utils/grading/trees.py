@@ -38,7 +38,13 @@ def private_copy(tree: Any) -> Any:
     return tree_map(_copy_leaf, tree)
 
 
+# Cannot be changed, so that a copy is the thing itself; told first, because a vocabulary has thousands of them.
+_CONSTANT = frozenset({int, float, str, bytes, bool, type(None)})
+
+
 def _copy_leaf(leaf: Any) -> Any:
+    if type(leaf) in _CONSTANT:
+        return leaf
     if isinstance(leaf, Build):
         return leaf.make()
     if isinstance(leaf, torch.Generator):
