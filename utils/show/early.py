@@ -60,7 +60,7 @@ def lens(
         "hovertemplate": "%{y}, after %{x}<br>%{customdata}<extra></extra>",
         "xgap": 1,
         "ygap": 1,
-        "colorbar": theme.colorbar(value_name),
+        "colorbar": theme.colorbar(value_name, left=True),
         **theme.color_scale(0.0, max(1.0, largest), False),
     }
     layout = theme.layout(

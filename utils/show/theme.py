@@ -94,13 +94,17 @@ def layout(height: int, *, legend: list[str] | None = None, above: int = 0, **mo
     }
 
 
-def colorbar(name: str) -> dict:
-    """The bar that says what the colors mean, lying above the plot: a narrow page has no room beside it."""
+def colorbar(name: str, *, left: bool = False) -> dict:
+    """The bar that says what the colors mean, above the plot, because a narrow page has no room beside it.
+
+    It stands at the right end and grows to the left, where there is room above the rows' labels; `left` is for a
+    drawing that scrolls sideways.
+    """
     return {
         "title": {"text": plotly_text(name), "side": "right"},
         "orientation": "h",
-        "x": 0,
-        "xanchor": "left",
+        "x": 0 if left else 1,
+        "xanchor": "left" if left else "right",
         "y": 1,
         "yanchor": "bottom",
         "lenmode": "pixels",
