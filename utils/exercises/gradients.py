@@ -9,10 +9,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from utils.exercises.declare import Unfit
+
+Gradients = dict[str, Tensor | None]
+
 CUT_OFF = (
     "No gradient flows through the answer, so that a model could not learn through it: is there a detach, .data, "
-    "no_grad "
-    "or a trip through numpy?"
+    "no_grad or a trip through numpy?"
 )
 
 
@@ -23,9 +26,11 @@ def gradient_fault(answer: Callable, oracle: Callable, **arguments: Any) -> str 
         arguments: by name, in the answer's order; floating tensors, and those in a dict, are differentiated.
     """
     with torch.enable_grad():
-        theirs, ours = _gradients(answer, arguments), _gradients(oracle, arguments)
-    if theirs is None:
-        return CUT_OFF
+        return difference(_gradients(answer, arguments), _gradients(oracle, arguments))
+
+
+def difference(theirs: Gradients, ours: Gradients) -> str | None:
+    """What of an answer's gradients, by name, differs from the oracle's."""
     missing = [name for name, gradient in ours.items() if gradient is not None and theirs[name] is None]
     if missing:
         return f"No gradient reaches {', '.join(missing)}."
@@ -38,8 +43,21 @@ def gradient_fault(answer: Callable, oracle: Callable, **arguments: Any) -> str 
     return None
 
 
-def _gradients(fn: Callable, arguments: dict[str, Any]) -> dict[str, Tensor | None] | None:
-    """The gradients of a fixed weighted sum of the result, by name; None where it cannot be differentiated."""
+def weighted_sum(out: Any) -> Tensor:
+    """A number that depends on every entry of a result, each in its own way.
+
+    Raises:
+        Unfit: the result cannot be differentiated.
+    """
+    if not isinstance(out, Tensor):
+        raise Unfit(f"No gradient can flow back from a {type(out).__name__}: the result must be a tensor.")
+    if not out.requires_grad:
+        raise Unfit(CUT_OFF)
+    return (out * torch.arange(1, out.numel() + 1, dtype=out.dtype, device=out.device).sin().view(out.shape)).sum()
+
+
+def _gradients(fn: Callable, arguments: dict[str, Any]) -> Gradients:
+    """The gradients of a fixed weighted sum of the result, by name."""
     found: dict[str, Tensor] = {}
 
     def ready(name: str, value: Any) -> Any:
@@ -50,9 +68,5 @@ def _gradients(fn: Callable, arguments: dict[str, Any]) -> dict[str, Tensor | No
         found[name] = value.detach().clone().requires_grad_()
         return found[name]
 
-    out = fn(*(ready(name, value) for name, value in arguments.items()))
-    if not (isinstance(out, Tensor) and out.requires_grad):
-        return None
-    weights = torch.arange(1, out.numel() + 1, dtype=out.dtype, device=out.device).sin().view(out.shape)
-    gradients = torch.autograd.grad((out * weights).sum(), list(found.values()), allow_unused=True)
-    return dict(zip(found, gradients, strict=True))
+    total = weighted_sum(fn(*(ready(name, value) for name, value in arguments.items())))
+    return dict(zip(found, torch.autograd.grad(total, list(found.values()), allow_unused=True), strict=True))
