@@ -5,12 +5,22 @@ from dataclasses import replace
 import pytest
 import torch
 
-from utils.pocket.data import repeat_piece
+from utils.pocket.data import echo_piece, repeat_piece
 from utils.pocket.run import PocketProblem, Run, Settings, load_run, save_checkpoint
 from utils.pocket.train import LATEST, STABLE, Budget, open_run, train, write_curve
 from utils.pocket.vocabulary import world_vocabulary
 
-TINY = Settings(n_ctx=64, d_model=32, n_heads=2, n_layers=2, warmup_steps=4, shard_documents=80, pieces_a_step=2)
+TINY = Settings(
+    n_ctx=64,
+    d_model=32,
+    n_heads=2,
+    n_layers=2,
+    matrix_lr=0.01,
+    other_lr=0.01,
+    warmup_steps=4,
+    shard_documents=80,
+    pieces_a_step=2,
+)
 
 
 @pytest.fixture(scope="module")
@@ -111,3 +121,11 @@ def test_positions_without_weight_give_no_gradient(vocabulary):
     gradients, loss = run.stepper._gradients(replace(piece, weight=torch.zeros_like(piece.weight)), 1.0)
     run.close()
     assert loss == 0 and all(float(gradient.abs().max()) == 0 for gradient in gradients)
+
+
+def test_echoes_say_the_token_before_last(vocabulary):
+    piece = echo_piece(vocabulary, 256, (0, 3))
+    row, place = piece.weight.nonzero(as_tuple=True)
+    assert torch.equal(piece.tokens[row, place + 1], piece.tokens[row, place - 1])
+    assert 0.3 < float(piece.weight.mean()) < 0.5
+    assert (piece.tokens[:, 0] == vocabulary.end).all() and (piece.tokens[:, 1:] < vocabulary.end).all()

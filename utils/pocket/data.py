@@ -78,13 +78,14 @@ def repeat_piece(vocabulary: Vocabulary, easy: bool, n_ctx: int, seed: tuple[int
     """Random tokens that repeat after a period, different in every row.
 
     Easy pieces have 64 positions and periods of 3 to 28, so that a token comes back soon and often; the others have
-    periods up to 63, often exactly twice. The first of the repeated tokens cannot be foreseen and has no weight.
+    longer periods and often repeat but once. Periods vary, lest a head learn a distance by heart where it should look
+    for the token. The first of the repeated tokens cannot be foreseen and has no weight.
     """
     rng = np.random.default_rng(seed)
     if easy:
         length, low, high = 64, 3, 28
     else:
-        length, low, high = ((96, 10, 48), (128, 20, 63), (82, 40, 41), (n_ctx, 40, 127))[rng.integers(4)]
+        length, low, high = ((96, 10, 47), (128, 20, 63), (82, 24, 40), (n_ctx, 40, 127))[rng.integers(4)]
     length, high = min(length, n_ctx), min(high, (min(length, n_ctx) - 1) // 2)
     low = min(low, high)
     count = PIECE_TOKENS // length
@@ -95,3 +96,22 @@ def repeat_piece(vocabulary: Vocabulary, easy: bool, n_ctx: int, seed: tuple[int
         tokens[row, 1:] = np.resize(rng.integers(0, vocabulary.end, period), length)
         weight[row, period + 1 :] = 1
     return Piece(torch.from_numpy(tokens), torch.from_numpy(weight), "repeat")
+
+
+def echo_piece(vocabulary: Vocabulary, n_ctx: int, seed: tuple[int, ...]) -> Piece:
+    """Random tokens, of which two in five are an echo, the token before last said again; only echoes have weight.
+
+    Copying from one place back is what a previous-token head does, and nothing else foresees an echo. Where the echoes
+    come is left to chance, so that the head has to look back everywhere.
+    """
+    rng = np.random.default_rng(seed)
+    length = min(n_ctx, 96)
+    count = PIECE_TOKENS // length
+    tokens = np.full((count, length + 1), vocabulary.end)
+    tokens[:, 1:] = rng.integers(0, vocabulary.end, (count, length))
+    weight = (rng.random((count, length)) < 0.4).astype(np.float32)
+    weight[:, :2] = 0  # the token before last must be a random one
+    for place in range(3, length + 1):
+        said_again = weight[:, place - 1] > 0
+        tokens[said_again, place] = tokens[said_again, place - 2]
+    return Piece(torch.from_numpy(tokens), torch.from_numpy(weight), "echo")

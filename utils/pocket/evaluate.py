@@ -59,8 +59,10 @@ def held_out_losses(
     totals, count = torch.zeros(model.shape.n_layers + 1, dtype=torch.float64), 0.0
     for piece in pieces_alike(rows, model.shape.n_ctx):
         stream, _ = model.residuals(piece.tokens[:, :-1])
+        targets = piece.tokens[:, 1:].flatten()
         for layer, x in enumerate(stream):
-            losses = F.cross_entropy(model.unembed(x).flatten(0, 1), piece.tokens[:, 1:].flatten(), reduction="none")
+            losses = F.cross_entropy(model.unembed(x).flatten(0, 1), targets, reduction="none")
+            losses = losses + model.log_multiplicity[targets]  # an unused token is one of all those of its row
             totals[layer] += (losses * piece.weight.flatten()).sum().double()
         count += float(piece.weight.sum())
     return float(totals[-1]) / sum(document.nats for document in texts), (totals / count).tolist()

@@ -51,7 +51,7 @@ class Attention(nn.Module):
         q, k, v = qkv.view(heads).transpose(1, 2).chunk(3, 1)  # each [batch n_heads pos d_head]
         # Written out, because torch's fused attention is several times slower backwards in bfloat16 on a CPU.
         scores = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
-        pattern = torch.softmax(scores + mask.to(scores.dtype), -1)  # [batch n_heads query_pos key_pos]
+        pattern = torch.softmax(scores.float() + mask, -1)  # [batch n_heads query_pos key_pos]
         z = (pattern.to(v.dtype) @ v).transpose(1, 2).reshape(x.shape)
         return z @ self.W_O + self.b_O, pattern
 
@@ -132,5 +132,5 @@ def init_weights(model: Pocket, generator: torch.Generator) -> None:
             std = scale if last in ("W_O", "W_out") else 0.02
             parameter.data.normal_(0, std, generator=generator)
     n_ctx, d_model = model.W_pos.shape
-    angle = torch.arange(n_ctx)[:, None] * (10_000 ** (-torch.arange(0, d_model, 2) / d_model))
+    angle = 2 * torch.arange(n_ctx)[:, None] * (1000 ** (-torch.arange(0, d_model, 2) / d_model))
     model.W_pos.data.copy_(0.02 * math.sqrt(2) * torch.cat([angle.sin(), angle.cos()], 1))

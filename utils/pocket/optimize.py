@@ -4,8 +4,9 @@ A batch is cut into pieces of about a thousand tokens. Each worker thread takes 
 single core, which keeps a piece's activations in that core's cache and never makes one core wait for another inside
 an operation. Gradients are added in the pieces' order, so the result does not depend on the number of workers.
 
-Muon (K. Jordan 2024) moves the hidden matrices, AdamW all else. Left out: mixed precision beyond bfloat16 products,
-and anything over several machines.
+Muon (K. Jordan 2024) moves the matrices that carry what is said, AdamW all else. W_Q and W_K are AdamW's: a head
+that finds the previous token needs a few strong directions, and Muon, which moves all directions alike, grows them
+slowly. Left out: mixed precision beyond bfloat16 products, and anything over several machines.
 """
 
 from collections.abc import Iterable
@@ -19,7 +20,7 @@ from torch.nn import functional as F
 
 from utils.pocket.model import Pocket
 
-HIDDEN = ("W_Q", "W_K", "W_V", "W_O", "W_in", "W_out")
+MUON = ("W_V", "W_O", "W_in", "W_out")
 
 
 @dataclass(frozen=True)
@@ -34,22 +35,20 @@ class Piece:
 class Stepper:
     """Holds the optimizers of a model and the workers that compute its gradients."""
 
-    def __init__(self, model: Pocket, matrix_lr: float, other_lr: float, workers: int, bfloat16: bool = True):
-        self.model, self.bfloat16 = model, bfloat16
+    def __init__(self, model: Pocket, matrix_lr: float, query_key_lr: float, other_lr: float, workers: int):
+        self.model = model
         self.parameters = list(model.parameters())
         self.device = self.parameters[0].device
         self.pool = ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,))
         named = list(model.named_parameters())
-        matrices = [p for name, p in named if name.endswith(HIDDEN)]
-        others = [p for name, p in named if not name.endswith(HIDDEN)]
-        size = -(-len(matrices) // model.shape.n_layers)
-        self.optimizers = [torch.optim.AdamW(others, lr=other_lr, betas=(0.9, 0.98), weight_decay=0.0)]
-        for start in range(0, len(matrices), size):  # one Muon a layer, so that workers can share them
-            part = matrices[start : start + size]
-            self.optimizers.append(
-                torch.optim.Muon(part, lr=matrix_lr, weight_decay=0.01, adjust_lr_fn="match_rms_adamw")
-            )
-        self.peaks = [optimizer.param_groups[0]["lr"] for optimizer in self.optimizers]
+        groups = [{"params": [p for name, p in named if name.endswith(("W_Q", "W_K"))], "lr": query_key_lr}]
+        groups += [{"params": [p for name, p in named if not name.endswith((*MUON, "W_Q", "W_K"))], "lr": other_lr}]
+        self.optimizers = [torch.optim.AdamW(groups, betas=(0.9, 0.98), weight_decay=0.0)]
+        for block in model.blocks:  # one Muon a layer, so that workers can share them
+            part = [p for name, p in block.named_parameters() if name.endswith(MUON)]
+            muon = torch.optim.Muon(part, lr=matrix_lr, weight_decay=0.1, adjust_lr_fn="match_rms_adamw")
+            self.optimizers.append(muon)
+        self.peaks = [[group["lr"] for group in optimizer.param_groups] for optimizer in self.optimizers]
 
     def step(self, pieces: Iterable[Piece], factor: float, max_norm: float = 1.0) -> dict[str, tuple[float, float]]:
         """Update the model once, with every learning rate times `factor`; sums of losses and weights by kind."""
@@ -68,7 +67,7 @@ class Stepper:
         torch._foreach_mul_(gradients, float(max_norm / max(float(norm), max_norm)))
         for parameter, gradient in zip(self.parameters, gradients, strict=True):
             parameter.grad = gradient
-        list(self.pool.map(self._update, self.optimizers, [peak * factor for peak in self.peaks]))
+        list(self.pool.map(self._update, self.optimizers, self.peaks, [factor] * len(self.peaks)))
         return sums
 
     def state_dict(self) -> dict:
@@ -80,13 +79,13 @@ class Stepper:
 
     def _gradients(self, piece: Piece, total: float):
         tokens, weight = piece.tokens.to(self.device), piece.weight.to(self.device)
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bfloat16):
+        with torch.autocast(self.device.type, torch.bfloat16):
             logits = self.model(tokens[:, :-1])
         losses = F.cross_entropy(logits.float().flatten(0, 1), tokens[:, 1:].flatten(), reduction="none")
         loss = (losses * weight.flatten()).sum()
         return torch.autograd.grad(loss / total, self.parameters), float(loss.detach())
 
-    def _update(self, optimizer: torch.optim.Optimizer, rate: float) -> None:
-        for group in optimizer.param_groups:
-            group["lr"] = rate
+    def _update(self, optimizer: torch.optim.Optimizer, peaks: list[float], factor: float) -> None:
+        for group, peak in zip(optimizer.param_groups, peaks, strict=True):
+            group["lr"] = peak * factor
         optimizer.step()

@@ -15,7 +15,7 @@ import torch
 
 from utils.errors import BookError
 from utils.paths import writable
-from utils.pocket.data import SHARD_DOCUMENTS, repeat_piece, shard_documents, text_pieces
+from utils.pocket.data import SHARD_DOCUMENTS, echo_piece, repeat_piece, shard_documents, text_pieces
 from utils.pocket.model import Pocket, Shape, init_weights
 from utils.pocket.optimize import Piece, Stepper
 from utils.pocket.vocabulary import Vocabulary
@@ -27,19 +27,24 @@ class PocketProblem(BookError):
 
 @dataclass(frozen=True)
 class Settings:
-    """What decides a run, its length apart. `repeat_every` n: one piece in n is random tokens that repeat."""
+    """What decides a run, its length apart.
+
+    One piece in `patterns_every` is random tokens in a pattern; one in `early_patterns_every` during the first
+    `early_tokens`.
+    """
 
     seed: int = 1
     n_ctx: int = 256
     d_model: int = 256
     n_heads: int = 8
     n_layers: int = 4
-    matrix_lr: float = 0.01
-    other_lr: float = 0.003
+    matrix_lr: float = 0.0025
+    query_key_lr: float = 0.0015
+    other_lr: float = 0.0015
     pieces_a_step: int = 4
-    repeat_every: int = 8
-    easy_repeat_every: int = 3
-    easy_tokens: int = 1_500_000
+    patterns_every: int = 6
+    early_patterns_every: int = 3
+    early_tokens: int = 8_000_000
     warmup_steps: int = 60
     decay_share: float = 0.25
     shard_documents: int = SHARD_DOCUMENTS
@@ -61,7 +66,8 @@ class Run:
         init_weights(model, generator)
         self.model = model.to(device)
         self.workers = workers or (1 if device != "cpu" else default_workers())
-        self.stepper = Stepper(self.model, settings.matrix_lr, settings.other_lr, self.workers)
+        rates = (settings.matrix_lr, settings.query_key_lr, settings.other_lr)
+        self.stepper = Stepper(self.model, *rates, self.workers)
         self.steps, self.tokens, self.shard, self.place = 0, 0, 0, 0
         self.curve: list[dict] = []
         self._pieces: list[Piece] | None = None
@@ -114,15 +120,20 @@ class Run:
 
     def _next_pieces(self) -> list[Piece]:
         settings, pieces = self.settings, []
-        easy = self.tokens < settings.easy_tokens
-        every = settings.easy_repeat_every if easy else settings.repeat_every
+        every = settings.early_patterns_every if self.tokens < settings.early_tokens else settings.patterns_every
         for number in range(settings.pieces_a_step):
             count = self.steps * settings.pieces_a_step + number
             if count % every == every - 1:
-                pieces.append(repeat_piece(self.vocabulary, easy, settings.n_ctx, (settings.seed, count)))
+                pieces.append(self._pattern(count // every, (settings.seed, count)))
             else:
                 pieces.append(self._next_text())
         return pieces
+
+    def _pattern(self, number: int, seed: tuple[int, ...]) -> Piece:
+        """Echoes, repeats with short periods and repeats with longer ones, in turn."""
+        if number % 3 == 0:
+            return echo_piece(self.vocabulary, self.settings.n_ctx, seed)
+        return repeat_piece(self.vocabulary, number % 3 == 1, self.settings.n_ctx, seed)
 
     def _next_text(self) -> Piece:
         if self._pieces is None:

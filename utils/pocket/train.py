@@ -26,7 +26,7 @@ CURVE_POINTS = 600
 
 @dataclass
 class Budget:
-    """How long to train: so many tokens in all, so many seconds from now, or whichever ends first."""
+    """How long to train: so many tokens in all, so many seconds once it begins, or whichever ends first."""
 
     tokens: int | None = None
     seconds: float | None = None
@@ -95,7 +95,7 @@ def train(run: Run, budget: Budget, folder: Path, report: Callable[[dict[str, fl
     An interrupt (Ctrl-C) leaves the last finished step in the checkpoint.
     """
     keep_memory()
-    saved = time.monotonic()
+    budget.start = saved = time.monotonic()
     try:
         while (done := budget.done(run)) < 1:
             if not run.fell and run.steps >= run.settings.warmup_steps and run.factor(done) < 1:
