@@ -54,7 +54,7 @@ def matrix(
         **theme.color_scale(*_extremes(grid), diverging),
     }
     if max(grid.shape) <= 8 if numbers_in_cells is None else numbers_in_cells:
-        trace["texttemplate"] = "%{z:.3~g}"
+        trace |= {"texttemplate": "%{z:.3~g}", "textfont": {"size": 13}}
     layout = theme.layout(
         int(np.clip(26 * grid.shape[0] + 70, 150, 640)) + slant(column_labels),
         above=theme.COLORBAR,

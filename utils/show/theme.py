@@ -29,7 +29,7 @@ FONT = "system-ui, -apple-system, Segoe UI, Helvetica, Arial, sans-serif"
 # More is darker. Zero is not quite white: a masked cell is empty, and must look different.
 SEQUENTIAL = [[0, "#EAF1F7"], [0.25, "#A9CCE3"], [0.5, "#5B9CC9"], [0.75, "#1F6AA5"], [1, "#08305F"]]
 # Zero is pale gray, below it orange, above it blue: two hues that no common color blindness confuses.
-DIVERGING = [[0, "#A63E00"], [0.25, "#E59A5F"], [0.5, "#F3F1EE"], [0.75, "#6CA9D2"], [1, "#004C7F"]]
+DIVERGING = [[0, "#A63E00"], [0.25, "#F0B183"], [0.5, "#F3F1EE"], [0.75, "#8DBFE2"], [1, "#004C7F"]]
 
 COLORBAR = 24  # pixels above the plot that its color bar takes
 LEGEND_WIDTH = 320  # pixels for a line of the legend on a page 400 pixels wide
