@@ -89,7 +89,7 @@ def _types(got: Any, want: Any, path: str) -> Difference | None:
         if not isinstance(got, (tuple, list)):
             return wrong(f"Give a {type(want).__name__} of {len(want)}{place}, not {describe(got)}.")
         if len(got) != len(want):
-            return wrong(f"Give {len(want)} values{place}; there are {len(got)}.")
+            return wrong(f"Give {len(want)} values{place}; there are {len(got)}.{_first_other(got, want)}")
         return next(
             (d for i, (g, w) in enumerate(zip(got, want, strict=True)) if (d := _types(g, w, f"{path}[{i}]"))), None
         )
@@ -120,8 +120,19 @@ def _types(got: Any, want: Any, path: str) -> Difference | None:
     if want is None:
         return None if got is None else wrong(f"Expected None{place}, not {describe(got)}.")
     if not isinstance(got, type(want)):
-        return wrong(f"Expected a {type(want).__name__}{place}, not {describe(got)}.")
+        kind = {str: "a string", bytes: "a bytes object"}.get(type(want), f"a {type(want).__name__}")
+        return wrong(f"Expected {kind}{place}, not {describe(got)}.")
     return None
+
+
+def _first_other(got: tuple | list, want: tuple | list) -> str:
+    """Where two lists of plain things part, as a sentence."""
+    for i, (g, w) in enumerate(zip(got, want, strict=False)):
+        if type(g) is not type(w) or type(w) not in (int, str, bytes):
+            return ""
+        if g != w:
+            return f" They part at [{i}]: {g!r}, where {w!r} is right."
+    return ""
 
 
 def _is_number(value: Any) -> bool:
