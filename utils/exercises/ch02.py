@@ -557,7 +557,7 @@ def _(words):
     "overlaps_skipped",
     "Overlapping pairs are skipped: (7, 7, 7) holds the pair (7, 7) twice, at its first and at its second place.",
 )
-def _(words):
+def _without_overlaps(words):
     counts: Counter = Counter()
     for word, times in words.items():
         i = 0
@@ -864,19 +864,29 @@ def train_bpe(text: str, n_merges: int) -> list[tuple[bytes, bytes]]:
     return _train(pre_tokens(text), n_merges, lambda pair, counts: (counts[pair], pair))
 
 
-def _train(pieces: Iterable[bytes], n_merges: int, order: Callable, least: int = 1) -> list[Pair]:
-    """Merge the pair that is greatest in `order`, until n_merges are made or no pair is left."""
+def _train(
+    pieces: Iterable[bytes],
+    n_merges: int,
+    order: Callable,
+    least: int = 1,
+    count: Callable = count_pairs,
+    join: Callable = merge,
+) -> list[Pair]:
+    """Merge the pair that is greatest in `order`, until n_merges are made or no pair is left.
+
+    `least`, `count` and `join` are what some wrong answers do in another way.
+    """
     words = {tuple(bytes([byte]) for byte in piece): times for piece, times in Counter(pieces).items()}
     merges: list[Pair] = []
     while len(merges) < n_merges:
-        counts = count_pairs(words)
+        counts = count(words)
         if not counts:
             break
         best = max(counts, key=lambda pair: order(pair, counts))
         if counts[best] < least:
             break
         merges.append(best)
-        words = {tuple(merge(word, best, best[0] + best[1])): times for word, times in words.items()}
+        words = {tuple(join(word, best, best[0] + best[1])): times for word, times in words.items()}
     return merges
 
 
@@ -890,6 +900,11 @@ def _(draw):
     return "it's its  it's don't dont\n\ndo it: it's 1919, 191 times 19!", 14
 
 
+@training.special("on capitals")
+def _(draw):
+    return "THE The the THEN THEN Then", 8
+
+
 @training.special("on accents and emoji")
 def _(draw):
     return "é è é naïve naïve 😀😀 😀", 10
@@ -898,6 +913,11 @@ def _(draw):
 @training.special("on one letter over and over")
 def _(draw):
     return "aaaa aaa aaaaaaa", 4
+
+
+@training.special("where overlapping pairs decide")
+def _(draw):
+    return "aaa aaa bc bc bc", 3
 
 
 @training.special("where a space and a letter are equally frequent")
@@ -1067,6 +1087,56 @@ def _(text, n_merges):
 )
 def _(text, n_merges):
     return _train(pre_tokens(text), n_merges, _by_count_then_pair, least=2)
+
+
+@training.wrong("lower_case", "The text is put in lower case: 'The' and 'the' are different bytes, and stay so.")
+def _(text, n_merges):
+    return train_bpe(text.lower(), n_merges)
+
+
+@training.wrong(
+    "overlaps_not_counted",
+    "Overlapping pairs are not counted: aaa holds the pair (a, a) twice, as in 02.3.",
+)
+def _(text, n_merges):
+    return _train(pre_tokens(text), n_merges, _by_count_then_pair, count=_without_overlaps)
+
+
+@training.wrong(
+    "once_a_word",
+    "A pair that comes twice in a word counts once there: every place counts, as in 02.3.",
+)
+def _(text, n_merges):
+    def once(words):
+        counts: Counter = Counter()
+        for word, times in words.items():
+            counts.update(dict.fromkeys(zip(word, word[1:], strict=False), times))
+        return counts
+
+    return _train(pre_tokens(text), n_merges, _by_count_then_pair, count=once)
+
+
+@training.wrong(
+    "only_the_first_merged",
+    "In each word only the first occurrence of the pair is merged: a merge replaces all of them, as in 02.4.",
+)
+def _(text, n_merges):
+    def first_only(word, pair, new):
+        i = next((i for i in range(len(word) - 1) if word[i : i + 2] == pair), None)
+        return word if i is None else (*word[:i], new, *word[i + 2 :])
+
+    return _train(pre_tokens(text), n_merges, _by_count_then_pair, join=first_only)
+
+
+@training.wrong(
+    "merged_from_the_right",
+    "Words are merged from right to left: in aaa the first two are merged, not the last two, as in 02.4.",
+)
+def _(text, n_merges):
+    def from_the_right(word, pair, new):
+        return merge(word[::-1], pair[::-1], new)[::-1]
+
+    return _train(pre_tokens(text), n_merges, _by_count_then_pair, join=from_the_right)
 
 
 @training.wrong(
