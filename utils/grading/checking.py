@@ -48,7 +48,9 @@ def check(
     with originals(timeout) as patches:
         try:
             early = _before_running(exercise, answer)
-            return early or _Grading(exercise, answer, reference, device, seed, patches).verdict()
+            if early is not None:
+                return early
+            return _Grading(exercise, answer, reference, device, seed, patches).verdict()
         except KeyboardInterrupt:
             return _no(exercise, "runs", STOPPED)
 

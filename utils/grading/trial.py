@@ -11,7 +11,8 @@ from utils.grading import compare
 from utils.grading.cases import BY_ORACLE, Case
 from utils.grading.compare import Difference
 from utils.grading.held import Patches
-from utils.grading.run import Outcome, TimeUp, describe_error, run
+from utils.grading.raised import describe_error, error_sentence, type_name
+from utils.grading.run import Outcome, run
 from utils.grading.trees import in_double, leaves, private_copy, same_bits
 from utils.grading.watch import watching
 
@@ -30,30 +31,29 @@ class Trial:
 
 
 def outcome_of(
-    exercise: Exercise, case: Case, answer: Callable, patches: Patches | None = None, timeout: float | None = None
+    exercise: Exercise, case: Case, answer: Callable, patches: Patches | None = None
 ) -> tuple[Outcome, Any, tuple]:
-    """Run an answer on copies of the case's arguments: what came of it, the arguments afterwards, calls seen."""
+    """Run an answer on copies of the case's arguments: what came of it, the arguments afterwards, calls seen.
+
+    With `patches` it is the learner's, and called through their door; without, it is one of the book's own.
+    """
     given = private_copy(case.args)
 
     def call() -> Any:
-        if patches is None or not patches.changed:
+        if patches is None:
             return compare.plain(exercise.call(answer, given))
-        with patches.theirs():
-            value = exercise.call(answer, given)
-        return compare.plain(value)
+        return compare.plain(patches.call(exercise.call, answer, given))
 
     with watching(exercise.forbidden if patches is not None else ()) as watch:
-        outcome = run(call, timeout)
+        outcome = run(call, learners=patches is not None)
     return outcome, given, tuple(watch.seen)
 
 
-def try_answer(
-    exercise: Exercise, case: Case, answer: Callable, patches: Patches, timeout: float | None = None
-) -> Trial:
+def try_answer(exercise: Exercise, case: Case, answer: Callable, patches: Patches) -> Trial:
     """The answer on this case, checked. The expected value is computed after the answer has returned."""
-    outcome, given, calls = outcome_of(exercise, case, answer, patches, timeout)
-    if outcome.interrupted or isinstance(outcome.error, TimeUp):
-        return Trial(case, outcome, failure=Difference("runs", "", outcome.error, None, _stopped(outcome.error)))
+    outcome, given, calls = outcome_of(exercise, case, answer, patches)
+    if outcome.interrupted:
+        return Trial(case, outcome, failure=Difference("runs", "", outcome.error, None, error_sentence(outcome.error)))
     oracle = _oracle_result(exercise, case)
     if calls:
         message = f"The answer calls {' and '.join(calls)}. {exercise.forbidden_because}"
@@ -112,7 +112,7 @@ def _error_wanted(case: Case, outcome: Outcome, error: BaseException) -> Trial:
     kind = type(error).__name__
     if outcome.error is None:
         message = f"Here a right answer raises {kind} ({error}); yours returned {compare.describe(outcome.value)}."
-    elif isinstance(outcome.error, type(error)):
+    elif issubclass(type(outcome.error), type(error)):
         return Trial(case, outcome, wanted=error)
     else:
         message = f"Here a right answer raises {kind} ({error}); yours raised {describe_error(outcome.error)}."
@@ -127,7 +127,7 @@ def _structure(got: Any, want: Any) -> Difference | None:
             "",
             got,
             want,
-            f"The result, {type(got).__name__}, cannot be looked at: {describe_error(checked.error)}.",
+            f"The result, a {type_name(got)}, cannot be looked at: {describe_error(checked.error)}.",
         )
     return checked.value
 
@@ -146,20 +146,4 @@ def _error_failure(error: BaseException, want: Any) -> Difference:
     """A probe's own sentence is about what the answer gave; any other error comes from the answer's lines."""
     if isinstance(error, Unfit):
         return Difference("type", "", error, want, str(error))
-    return Difference("runs", "", error, want, _raised(error))
-
-
-def _stopped(error: BaseException) -> str:
-    if isinstance(error, TimeUp):
-        return "The answer was still running when its time was up. Does a loop never end?"
-    return "You interrupted the answer while it was running. Does a loop never end? Change it and grade it again."
-
-
-def _raised(error: BaseException) -> str:
-    if isinstance(error, NotImplementedError):
-        return f"Not everything is written yet: {describe_error(error)}."
-    if isinstance(error, SystemExit):
-        return "The answer tried to leave Python (sys.exit or quit). Return a value instead."
-    if isinstance(error, RecursionError):
-        return "The answer calls itself without end (RecursionError). What should stop it?"
-    return f"The answer raised {describe_error(error)}."
+    return Difference("runs", "", error, want, error_sentence(error))

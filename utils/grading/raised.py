@@ -1,0 +1,60 @@
+"""What an answer raised, as one sentence for the learner: what happened, in which of their lines, what to do.
+
+An exception may be anything, one whose text cannot be had too, so nothing of it is trusted.
+"""
+
+import traceback
+
+MOST = 300
+
+
+class TimeUp(BaseException):
+    """The answer ran longer than the caller of `check` allows."""
+
+
+STOPPED = "You interrupted the answer while it was running. Does a loop never end? Change it and grade it again."
+
+
+def error_sentence(error: BaseException) -> str:
+    """The sentence for anything that an answer raised."""
+    kind = type(error)
+    if issubclass(kind, TimeUp):
+        return "The answer was still running when its time was up. Does a loop never end?"
+    if issubclass(kind, KeyboardInterrupt):
+        return STOPPED
+    if issubclass(kind, NotImplementedError):
+        return f"Not everything is written yet: {describe_error(error)}."
+    if issubclass(kind, SystemExit):
+        return "The answer tried to leave Python (sys.exit or quit). Return a value instead."
+    if issubclass(kind, RecursionError):
+        return "The answer calls itself without end (RecursionError). What should stop it?"
+    if issubclass(kind, MemoryError):
+        return f"The answer asks for more memory than there is ({describe_error(error)}). How large is what it makes?"
+    return f"The answer raised {describe_error(error)}."
+
+
+def describe_error(error: BaseException) -> str:
+    """The error's name and text in one line, with the line of the learner's code that raised it."""
+    first = _first_line(error)
+    found = BaseException.__traceback__.__get__(error)
+    frames = [frame for frame in traceback.extract_tb(found) if not _ours(frame.filename)]
+    place = f' in the line "{frames[-1].line}"' if frames and frames[-1].line else ""
+    return f"{type_name(error)}{': ' + first if first else ''}{place}"
+
+
+def type_name(value: object) -> str:
+    """The name of a value's class, whatever its metaclass says."""
+    return type.__dict__["__name__"].__get__(type(value))
+
+
+def _first_line(error: BaseException) -> str:
+    try:
+        text = str.__str__(str(error))
+    except BaseException:  # noqa: BLE001  (the error's own __str__ may raise anything)
+        return "its text cannot be had"
+    lines = text.strip().splitlines()
+    return lines[0][:MOST].rstrip(". ") if lines else ""
+
+
+def _ours(filename: str) -> bool:
+    return "/utils/" in filename or "/site-packages/" in filename or filename.startswith("<frozen")

@@ -1,0 +1,201 @@
+"""What is global in Python and torch, remembered and put back.
+
+An answer may set flags, leave a mode on, change folder or take modules away; a cell before it may have done so. The
+grader works under `standard` settings, whatever the notebook's are, and `Settings` undoes what an answer leaves behind.
+Functions that are needed for that are held from before. What a process cannot take back (memory that was overwritten,
+a closed file descriptor, os._exit) is for the class sandbox.
+"""
+
+import gc
+import os
+import random
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from operator import is_
+from typing import Any
+
+import torch
+from torch import overrides
+from torch.utils import _python_dispatch as dispatch
+from torch.utils._device import DeviceContext
+
+_modules, _environ, _hooks = sys.modules, os.environ, (sys.displayhook, sys.excepthook)
+_chdir, _getcwd, _getsignal, _setsignal = os.chdir, os.getcwd, signal.getsignal, signal.signal
+_main_thread, _current_thread = threading.main_thread, threading.current_thread
+_is_inference, _inference_mode = torch.is_inference_mode_enabled, torch.inference_mode
+_set_recursion_limit, _get_recursion_limit = sys.setrecursionlimit, sys.getrecursionlimit
+_all_modules: dict[str, Any] = {}  # as they were when the last grading began: copying thousands at each call takes long
+_kept_on: list[Any] = []  # inference modes that an answer left on are answered with one of ours, which then stays
+
+
+def _flag(module: object, name: str) -> tuple[Callable, Callable]:
+    return (lambda: getattr(module, name)), (lambda value: setattr(module, name, value))
+
+
+def _autocast(device: str) -> tuple[Callable, Callable]:
+    get, put = torch.is_autocast_enabled, torch.set_autocast_enabled
+    return (lambda: get(device)), (lambda value: put(device, value))
+
+
+def _device_setter() -> Callable:
+    put, cpu = torch.set_default_device, torch.device("cpu")
+    return lambda device: put(None if device == cpu else device)
+
+
+# (get, put) of each; the first ones have a standard value, under which grading works.
+_NORMAL: list[tuple[Callable, Callable, Any]] = [
+    (torch.get_default_dtype, torch.set_default_dtype, torch.float32),
+    (torch.get_default_device, _device_setter(), torch.device("cpu")),
+    (torch.is_grad_enabled, torch.set_grad_enabled, True),
+    (*_autocast("cpu"), False),
+    (*_autocast("cuda"), False),
+    (torch.are_deterministic_algorithms_enabled, torch.use_deterministic_algorithms, False),
+    (torch.is_anomaly_enabled, torch.set_anomaly_enabled, False),
+]
+_FREE: list[tuple[Callable, Callable]] = [
+    (torch.get_num_threads, torch.set_num_threads),
+    (torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
+    (sys.gettrace, sys.settrace),
+    (sys.getprofile, sys.setprofile),
+    (sys.getswitchinterval, sys.setswitchinterval),
+    (gc.isenabled, lambda on, enable=gc.enable, disable=gc.disable: enable() if on else disable()),
+    _flag(sys, "stdin"),
+    _flag(sys, "stdout"),
+    _flag(sys, "stderr"),
+    _flag(sys, "displayhook"),
+    _flag(sys, "excepthook"),
+    _flag(sys, "breakpointhook"),
+    _flag(warnings, "showwarning"),
+    _flag(torch.backends.cuda.matmul, "allow_tf32"),
+    _flag(torch.backends.cudnn, "allow_tf32"),
+]
+TORCH = [(get, put) for get, put, _ in _NORMAL] + _FREE
+
+
+class Settings:
+    """Everything global as it is now; `put_back` makes it so again."""
+
+    def __init__(self):
+        self.recursion_limit = _get_recursion_limit()
+        self.modes = _function_modes(), _dispatch_modes()
+        self.inference = _is_inference()
+        self.values = [get() for get, _ in TORCH]
+        self.lists = [(part, part[:]) for part in (sys.path, sys.meta_path, sys.path_hooks, warnings.filters)]
+        self.modules, self.environ = len(_modules), _environ._data.copy()
+        self.folder = _folder()
+        self.signals = _signals()
+
+    def put_back(self) -> None:
+        """Undo every change since."""
+        _set_recursion_limit(self.recursion_limit)
+        if _is_inference() != self.inference:
+            _kept_on.append(_inference_mode(self.inference))
+            _kept_on[-1].__enter__()
+        for (get, put), value in zip(TORCH, self.values, strict=True):
+            now = get()
+            if now is not value and now != value:
+                put(value)
+        _put_modes(*self.modes)
+        for part, before in self.lists:
+            if len(part) != len(before) or not all(map(is_, part, before)):
+                part[:] = before
+        sys.path, sys.meta_path, sys.path_hooks, warnings.filters = (part for part, _ in self.lists)
+        self._put_process_back()
+
+    def _put_process_back(self) -> None:
+        sys.modules, os.environ = _modules, _environ
+        if len(_modules) < self.modules:
+            _modules.update(_all_modules)
+        if _environ._data != self.environ:
+            for name in set(_environ._data) - set(self.environ):
+                del _environ[_environ.decodekey(name)]
+            for name, value in self.environ.items():
+                _environ[_environ.decodekey(name)] = _environ.decodevalue(value)
+        if self.folder is not None and _folder() != self.folder:
+            _chdir(self.folder)
+        if self.signals is not None:
+            for number, handler in self.signals:
+                if _getsignal(number) is not handler and handler is not None:
+                    _setsignal(number, handler)
+
+
+@contextmanager
+def standard() -> Iterator[None]:
+    """Grading's own settings inside; afterwards the notebook's are as they were."""
+    _all_modules.clear()
+    _all_modules.update(_modules)
+    before, random_states = Settings(), _random_states()
+    inference = _inference_mode(False)
+    for (_, put, value), now in zip(_NORMAL, before.values, strict=False):
+        if now != value:
+            put(value)
+    _put_modes([], [])
+    sys.breakpointhook = _no_breakpoint
+    inference.__enter__()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        inference.__exit__(None, None, None)
+        before.put_back()
+        if not all(map(is_, map(_modules.get, _all_modules), _all_modules.values())):
+            _modules.update(_all_modules)
+        for put, state in random_states:
+            put(state)
+
+
+def _no_breakpoint(*args: Any, **kwargs: Any) -> None:
+    """breakpoint() in an answer is passed over while it is graded: nobody would see the prompt."""
+
+
+def _function_modes() -> list:
+    """torch's function modes, the default device's own left out: that one is a setting."""
+    return [m for m in overrides._get_current_function_mode_stack() if type(m) is not DeviceContext]
+
+
+def _dispatch_modes() -> list:
+    return dispatch._get_current_dispatch_mode_stack()
+
+
+def _put_modes(functions: list, dispatches: list) -> None:
+    now = _function_modes()
+    if len(now) != len(functions) or not all(map(is_, now, functions)):
+        device = [m for m in overrides._get_current_function_mode_stack() if type(m) is DeviceContext]
+        for _ in range(len(now) + len(device)):
+            overrides._pop_mode()
+        for mode in device + functions:
+            overrides._push_mode(mode)
+    now = _dispatch_modes()
+    if len(now) != len(dispatches) or not all(map(is_, now, dispatches)):
+        for _ in now:
+            dispatch._pop_mode()
+        for mode in dispatches:
+            dispatch._push_mode(mode)
+
+
+def _random_states() -> list[tuple[Callable, Any]]:
+    """How to put back each source of random numbers, and with what."""
+    states = [(torch.set_rng_state, torch.get_rng_state()), (random.setstate, random.getstate())]
+    if torch.cuda.is_initialized():
+        states.append((torch.cuda.set_rng_state_all, torch.cuda.get_rng_state_all()))
+    if (numpy := _modules.get("numpy")) is not None:
+        states.append((numpy.random.set_state, numpy.random.get_state()))
+    return states
+
+
+def _folder() -> str | None:
+    try:
+        return _getcwd()
+    except OSError:  # it was deleted
+        return None
+
+
+def _signals() -> list[tuple[int, Any]] | None:
+    if _current_thread() is not _main_thread():
+        return None  # only the main thread may set handlers
+    return [(number, _getsignal(number)) for number in (signal.SIGINT, signal.SIGTERM)]
