@@ -1,4 +1,4 @@
-# Chapter 05, attention: the one source of chapters/05_attention.ipynb and solutions/05_attention.ipynb (`book build 05`).
+# Chapter 05, attention: the one source of its notebooks in chapters/ and solutions/ (`book build 05`).
 # Whatever is said about a particular head or word is computed in the cell that shows it, so that the text stays true
 # on another reference. Numbers in the prose are only those that hold for every model of this shape.
 
@@ -58,7 +58,10 @@ rng = torch.Generator().manual_seed(5)  # every random number of this chapter co
 # The model is the book's **pocket model**: GPT-2's architecture and tokenizer, with 4 layers of 8 heads, trained on
 # short stories and a few patterns of English. GPT-2 small has 12 layers of 12 heads. All that you build fits both,
 # number for number. *Which* head does what is a fact about one trained model: this chapter looks it up in a cell and
-# never knows it in advance. To see GPT-2's own heads, run `book reference gpt2` once in a terminal, write
+# never knows it in advance. A small model learns some things only in part, and then a figure is blurred where GPT-2's
+# would be sharp: the figures show what is there.
+#
+# To see GPT-2's own heads, run `book reference gpt2` once in a terminal, write
 # `model = reference("gpt2", device="cpu")` in the cell above, and run the chapter again.
 
 # %% [markdown] key="question" covers="N8" terms="attention, residual stream"
@@ -88,7 +91,7 @@ def both(title, note, hooks=()):
     )
 
 
-both("What comes next?", "The number after each token is its probability.")
+both("What comes next?", "Right would be Mary, then John. The number is the probability.")
 
 # %% [markdown] key="predict-without" tags=["predict"]
 # **Predict.** Now attention is switched off: what it would add to the stream is replaced by zeros, in every layer.
@@ -434,17 +437,15 @@ show.tokens(
     model.to_str_tokens(tired),
     known(tired),
     title="Which tokens does this model know?",
-    note=f"Of the story in the next cell it knows {known(stuck).sum():.0f} of "
-    f"{len(known(stuck))} tokens.",
+    note=f"Of the story in the next cell it knows {known(stuck).mean():.0%} of the tokens.",
     value_name="mark (1: known, 0: not)",
 )
 
 # %% key="scores-on-it" tags=["demo"]
 _, stuck_cache = model.run_with_cache(stuck)
 stuck_tokens = model.to_str_tokens(stuck)
-score = use(attention_scores)(
-    stuck_cache[f"blocks.{layer}.attn.hook_q"], stuck_cache[f"blocks.{layer}.attn.hook_k"]
-)  # [batch n_heads query_pos key_pos]
+score_of = use(attention_scores)
+score = score_of(stuck_cache["q", layer], stuck_cache["k", layer])  # one grid a head
 
 show.heads(
     score[0],
@@ -619,7 +620,8 @@ grade(attention_pattern)
 #
 # **A second way**, right as well: take the softmax of the bare scores, set the future to 0 and divide each row by its
 # sum again. Dividing by the sum over all keys and then by the visible share is dividing by the sum over the visible
-# keys. It is numerically worse: where a hidden key has the largest score by far, all visible weights round to 0 first.
+# keys. It is numerically worse: where a hidden key has the largest score by far, all visible weights round to 0
+# first.
 #
 # **What the classic mistake looks like.** The same without dividing again: a row sums to less than 1 by as much as
 # the hidden keys had taken, and only the last row, which hides nothing, is right. Softmax over dim −2 is harder to
@@ -1247,13 +1249,13 @@ twice_logits, twice_cache = model.run_with_cache(twice)
 # %% key="repeated-words-guessed" tags=["demo"]
 guesses = twice_logits[:, :-1].softmax(-1)  # [batch pos-1 d_vocab]
 right = guesses.gather(-1, twice[:, 1:, None])[..., 0]  # of the word that comes: [batch pos-1]
+again = right[:, period + 1 :].mean()
 
 show.lines(
     list(range(1, 2 * period + 1)),
     {"probability of the right word": right.mean(0)},
     title="Guessing random words that come twice",
-    note="In the first half it can only guess. In the second half the mean is "
-    f"{right[:, period + 1:].mean():.2f}.",
+    note=f"From the second word of the second time on the mean is {again:.2f}.",
     x_name="position of the word that is guessed",
     y_name="probability",
     marks={"second time begins": period + 1},
@@ -1344,9 +1346,9 @@ show.heads(
     twice_cache["pattern", induction_layer][0, induction_head : induction_head + 1],
     [model.to_string(token) for token in twice[0]],
     labels=[f"layer {induction_layer}, head {induction_head}"],
-    title="The head with the highest induction score",
-    note=f"In the lower half, the second time, a line runs {period - 1} columns left of the "
-    "diagonal: each word looks at the word after its earlier copy.",
+    title=f"The head with the highest induction score, {induction.max():.2f}",
+    note="A pure induction head shows one line in the lower half, where the words come again: "
+    f"{period - 1} columns left of the diagonal.",
 )
 
 # %% [markdown] key="how-induction-works"
@@ -1400,7 +1402,7 @@ show.matrices(
     mask(beside(induction_layer, induction_head)[None])[0],  # [panel query_pos key_pos]
     ["head, period 6", "convolution fitted there", "head, period 4", "the same convolution"],
     title=f"Layer {induction_layer}, head {induction_head}, beside a fixed convolution",
-    note="When the period changes, the head looks elsewhere. The convolution cannot.",
+    note="The convolution's lines cannot move when the period changes. Do the head's?",
     row_name="query_pos",
     column_name="key_pos",
     value_name="weight",
@@ -1620,7 +1622,7 @@ show.matrix(
     rows=some_words,
     columns=some_words,
     title=f"QK circuit of layer 0, head {same_word}",
-    note="Blue on the diagonal: a word looks for an earlier copy of itself.",
+    note="Blue on the diagonal would mean: a word looks for an earlier copy of itself.",
     row_name="token that asks",
     column_name="token asked about",
     value_name="score",
