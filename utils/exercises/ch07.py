@@ -415,15 +415,20 @@ def _made(answer, cfg, weights):
     like = weights["embed.W_E"]
     model.to(device=like.device, dtype=like.dtype)
     with torch.no_grad():
-        for name, parameter in model.named_parameters(remove_duplicate=False):
-            parameter.copy_(weights[name])
+        parameters = dict(model.named_parameters(remove_duplicate=False))  # .to() may have made new ones
+        for name, value in weights.items():
+            parameters[name].copy_(value)
     return model.eval()
 
 
 def _fault_of_parameters(parameters, weights):
-    """What is wrong with the names, the shapes or the number of a model's parameters; None if nothing is."""
+    """What is wrong with the names, the shapes or the number of a model's parameters; None if nothing is.
+
+    A second name for W_E is no second parameter: an unembedding layer may hold the same one.
+    """
     missing = [name for name in weights if name not in parameters]
-    extra = [name for name in parameters if name not in weights]
+    wanted_ones = {id(parameters[name]) for name in weights if name in parameters}
+    extra = [name for name, p in parameters.items() if name not in weights and id(p) not in wanted_ones]
     if missing:
         instead = f" It has others, like {extra[0]}." if extra else ""
         return f"The model has no parameter called {_listed(missing)}.{instead} Each needs the name given in the text."
@@ -438,7 +443,7 @@ def _fault_of_parameters(parameters, weights):
             return f"{name} has the shape {tuple(parameters[name].shape)}; it should be {tuple(wanted.shape)}."
     owner: dict[int, str] = {}
     for name, parameter in parameters.items():
-        if owner.setdefault(id(parameter), name) != name:
+        if name in weights and owner.setdefault(id(parameter), name) != name:
             return f"{owner[id(parameter)]} and {name} are one and the same parameter: every block has its own."
     return None
 
@@ -448,8 +453,8 @@ def _listed(names):
 
 
 def _config(n_layers, **sizes):
-    """`cfg` as TransformerLens has it; eps is GPT-2's, because the book's text does not list it among the fields."""
-    fields = dict(n_layers=n_layers, eps=1e-5, **sizes)
+    """`cfg` with TransformerLens's fields; eps is always GPT-2's, because it is no size that a model may choose."""
+    fields = dict(n_layers=n_layers, eps=1e-5, act_fn="gelu_new", initializer_range=0.02, **sizes)
     return Build(lambda: SimpleNamespace(**fields))
 
 
@@ -534,7 +539,7 @@ def _(answer, draw):
         with torch.enable_grad():
             model = _made(cls, cfg.make(), weights)
             weighted_sum(model(tokens.clone())).backward()
-        found.append({name: parameter.grad for name, parameter in model.named_parameters()})
+        found.append({name: p.grad for name, p in model.named_parameters(remove_duplicate=False)})
     return difference(*found)
 
 
@@ -773,6 +778,22 @@ class ModulesAllTheWay(nn.Module):
     def forward(self, tokens):
         x = nn.functional.embedding(tokens, self.embed.W_E) + self.pos_embed.W_pos[None, : tokens.shape[1]]
         return nn.functional.linear(self.ln_final(self.blocks(x)), self.embed.W_E)
+
+
+@models.right
+class WithATiedLayer(GPT2):
+    """The unembedding as a linear layer that holds the very same parameter, as transformers has it."""
+
+    def __init__(self, cfg):
+        super().__init__(cfg)
+        self.unembed = nn.Linear(cfg.d_model, cfg.d_vocab, bias=False)
+        self.unembed.weight = self.embed.W_E
+
+    def forward(self, tokens):
+        resid = self.embed.W_E[tokens] + self.pos_embed.W_pos[torch.arange(tokens.shape[1], device=tokens.device)]
+        for i in range(self.cfg.n_layers):
+            resid = self.blocks[i](resid)
+        return self.unembed(layer_norm(resid, self.ln_final.w, self.ln_final.b, 1e-5))
 
 
 @models.right
