@@ -11,10 +11,11 @@ from utils.exercises import exercise as find_exercise
 from utils.exercises.declare import Exercise, named_axes
 from utils.grading.activations import activations
 from utils.grading.cases import fresh_cases, reference_cases
-from utils.grading.compare import Difference, describe
+from utils.grading.compare import Difference
 from utils.grading.diagnosis import Diagnosis, diagnose, property_failure, which_property
 from utils.grading.held import Patches, originals
 from utils.grading.mismatch import mismatch_of
+from utils.grading.plain import describe
 from utils.grading.raised import STOPPED
 from utils.grading.run import Outcome
 from utils.grading.trial import Trial, try_answer

@@ -3,14 +3,15 @@
 Nothing is ever broadcast into agreement. Results are trees: a tensor, a number, or tuples, lists and dicts of them.
 """
 
-import inspect
 import math
+import types
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from utils.grading.plain import describe, is_a, is_numpy, odd_tensor
 from utils.grading.tolerance import TABLE, allowed, kind_of
 from utils.grading.trees import leaves
 
@@ -27,35 +28,6 @@ class Difference:
     worst: float = 0.0
     tolerance: float = 0.0
     bad: Tensor | None = None
-
-
-def plain(value: Any) -> Any:
-    """A copy of a result whose tensors are plain, dense and detached; other leaves are left as they are.
-
-    A tensor subclass, a sparse, quantized, complex or meta tensor is left as it is: the type check refuses it by name.
-    """
-    if type(value) in (tuple, list):
-        return type(value)(plain(item) for item in value)
-    if isinstance(value, (tuple, list)):  # a named tuple stands for a tuple
-        return (tuple if isinstance(value, tuple) else list)(plain(item) for item in value)
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    if isinstance(value, Tensor) and odd_tensor(value) is None:
-        return value.detach().clone(memory_format=torch.contiguous_format)
-    return value
-
-
-def odd_tensor(value: Tensor) -> str | None:
-    """What is odd about this tensor, in words for the learner; None for a plain dense one."""
-    if type(value) not in (Tensor, torch.nn.Parameter, torch.nn.Buffer):
-        return f"a {type(value).__name__}, a subclass of Tensor with rules of its own"
-    if value.layout != torch.strided:
-        return "a sparse tensor"
-    if value.is_quantized:
-        return "a quantized tensor"
-    if value.is_meta:
-        return "a tensor on the meta device, which holds no values"
-    return None
 
 
 def structure(got: Any, want: Any, path: str = "", *, dtypes: bool = True) -> Difference | None:
@@ -86,7 +58,7 @@ def _types(got: Any, want: Any, path: str) -> Difference | None:
 
     place = f" at {path}" if path else ""
     if type(want) in (tuple, list):
-        if not isinstance(got, (tuple, list)):
+        if not is_a(got, (tuple, list)):
             return wrong(f"Give a {type(want).__name__} of {len(want)}{place}, not {describe(got)}.")
         if len(got) != len(want):
             return wrong(f"Give {len(want)} values{place}; there are {len(got)}.{_first_other(got, want)}")
@@ -94,7 +66,7 @@ def _types(got: Any, want: Any, path: str) -> Difference | None:
             (d for i, (g, w) in enumerate(zip(got, want, strict=True)) if (d := _types(g, w, f"{path}[{i}]"))), None
         )
     if type(want) is dict:
-        if not isinstance(got, dict):
+        if not is_a(got, dict):
             return wrong(f"Give a dict{place}, not {describe(got)}.")
         missing, extra = [k for k in want if k not in got], [k for k in got if k not in want]
         if missing or extra:
@@ -102,16 +74,12 @@ def _types(got: Any, want: Any, path: str) -> Difference | None:
             return wrong(f"The dict's keys{place} are not the wanted ones: {' and '.join(what)}.")
         return next((d for k in want if (d := _types(got[k], want[k], f"{path}[{k!r}]"))), None)
     if isinstance(want, Tensor):
-        if not isinstance(got, Tensor):
+        if not is_a(got, Tensor):
             return wrong(f"Return a torch.Tensor{place}, not {describe(got)}.{_advice(got)}")
         odd = odd_tensor(got)
         return wrong(f"Return a plain dense torch.Tensor{place}; this is {odd}.") if odd else None
     if isinstance(want, bool):
-        ok = (
-            isinstance(got, bool)
-            or (isinstance(got, Tensor) and got.dtype == torch.bool and got.numel() == 1)
-            or type(got).__name__ in ("bool_", "bool")
-        )
+        ok = is_a(got, bool) or _is_one_value(got) and got.dtype == torch.bool
         return None if ok else wrong(f"Return True or False{place}, not {describe(got)}.")
     if isinstance(want, (int, float)):
         ok = _is_number(got) and (isinstance(want, float) or _number(got) == _number(got) // 1)
@@ -119,7 +87,7 @@ def _types(got: Any, want: Any, path: str) -> Difference | None:
         return None if ok else wrong(f"Return {kind}{place}, not {describe(got)}.")
     if want is None:
         return None if got is None else wrong(f"Expected None{place}, not {describe(got)}.")
-    if not isinstance(got, type(want)):
+    if not is_a(got, type(want)):
         kind = {str: "a string", bytes: "a bytes object"}.get(type(want), f"a {type(want).__name__}")
         return wrong(f"Expected {kind}{place}, not {describe(got)}.")
     return None
@@ -136,11 +104,11 @@ def _first_other(got: tuple | list, want: tuple | list) -> str:
 
 
 def _is_number(value: Any) -> bool:
-    if isinstance(value, bool) or isinstance(value, complex):
-        return False
-    if isinstance(value, Tensor):
-        return value.numel() == 1 and value.ndim == 0 and not value.is_complex() and odd_tensor(value) is None
-    return isinstance(value, (int, float)) or type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0
+    return is_a(value, (int, float)) and not is_a(value, bool) or _is_one_value(value) and not value.is_complex()
+
+
+def _is_one_value(value: Any) -> bool:
+    return is_a(value, Tensor) and odd_tensor(value) is None and value.ndim == 0
 
 
 def _number(value: Any) -> int | float:
@@ -268,36 +236,16 @@ def _tensors_agree(g: Tensor, w: Tensor, slack: float) -> bool:
     return not both.any() or float((a - b).abs()[both].max()) <= slack * allowed(b[both], 0.0, kind_of(w))
 
 
-def describe(value: Any) -> str:
-    """What a value is, in a few words: "None", "a list of 3", "a function", "a numpy array"."""
-    if value is None:
-        return "None"
-    if isinstance(value, (tuple, list, dict, set)):
-        return f"a {type(value).__name__} of {len(value)}"
-    if inspect.iscoroutine(value):
-        return "a coroutine"
-    if inspect.isgenerator(value):
-        return "a generator"
-    if inspect.isroutine(value):
-        return "a function"
-    if type(value).__module__ == "numpy":
-        return f"a numpy {type(value).__name__}"
-    if isinstance(value, Tensor):
-        return f"a tensor of shape {tuple(value.shape)}"
-    name = type(value).__name__
-    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
-
-
 def _advice(got: Any) -> str:
     if got is None:
         return " Is the last line missing its return?"
-    if inspect.iscoroutine(got):
+    if is_a(got, types.CoroutineType):
         return " Define it with def, not async def."
-    if inspect.isgenerator(got):
+    if is_a(got, (types.GeneratorType, types.AsyncGeneratorType)):
         return " Use return, not yield."
-    if type(got).__module__ == "numpy":
+    if is_numpy(got):
         return " Stay in torch: torch.from_numpy(...) turns an array into a tensor."
-    if isinstance(got, (tuple, list)):
+    if is_a(got, (tuple, list)):
         return " torch.stack or torch.cat joins tensors into one."
     return ""
 

@@ -6,10 +6,10 @@ from typing import Any
 from utils.exercises import UnknownExercise, exercise
 from utils.exercises.declare import Exercise
 from utils.grading.checking import check
-from utils.grading.compare import describe
 from utils.grading.ladder import Hint, next_hint
 from utils.grading.overview import Progress, standings
 from utils.grading.page import Note
+from utils.grading.plain import describe
 from utils.grading.store import StoreProblem, attempts, hints_taken, notice, record
 from utils.grading.verdict import Verdict
 

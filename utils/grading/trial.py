@@ -11,6 +11,7 @@ from utils.grading import compare
 from utils.grading.cases import BY_ORACLE, Case
 from utils.grading.compare import Difference
 from utils.grading.held import Patches
+from utils.grading.plain import describe, plain
 from utils.grading.raised import describe_error, error_sentence, type_name
 from utils.grading.run import Outcome, run
 from utils.grading.trees import in_double, leaves, private_copy, same_bits
@@ -41,8 +42,8 @@ def outcome_of(
 
     def call() -> Any:
         if patches is None:
-            return compare.plain(exercise.call(answer, given))
-        return compare.plain(patches.call(exercise.call, answer, given))
+            return plain(exercise.call(answer, given))
+        return plain(patches.call(exercise.call, answer, given))
 
     with watching(exercise.forbidden if patches is not None else ()) as watch:
         outcome = run(call, learners=patches is not None)
@@ -92,7 +93,7 @@ def _oracle_result(exercise: Exercise, case: Case) -> Outcome:
     if case.expected is not BY_ORACLE:
         return Outcome(case.expected)
     given = private_copy(case.args)
-    return run(lambda: compare.plain(exercise.call(exercise.solution, given)))
+    return run(lambda: plain(exercise.call(exercise.solution, given)))
 
 
 def _exact(exercise: Exercise, case: Case) -> Any:
@@ -101,9 +102,7 @@ def _exact(exercise: Exercise, case: Case) -> Any:
         return None
     given = in_double(private_copy(case.args))
     exact = run(
-        lambda: exercise.observed(
-            compare.plain(exercise.call(exercise.solution, given)), in_double(private_copy(case.args))
-        )
+        lambda: exercise.observed(plain(exercise.call(exercise.solution, given)), in_double(private_copy(case.args)))
     )
     return exact.value if exact.error is None else None
 
@@ -111,7 +110,7 @@ def _exact(exercise: Exercise, case: Case) -> Any:
 def _error_wanted(case: Case, outcome: Outcome, error: BaseException) -> Trial:
     kind = type(error).__name__
     if outcome.error is None:
-        message = f"Here a right answer raises {kind} ({error}); yours returned {compare.describe(outcome.value)}."
+        message = f"Here a right answer raises {kind} ({error}); yours returned {describe(outcome.value)}."
     elif issubclass(type(outcome.error), type(error)):
         return Trial(case, outcome, wanted=error)
     else:
