@@ -121,20 +121,23 @@ def keep_memory() -> None:
 
 
 def write_curve(run: Run, file: Path) -> None:
-    """The loss curve and settings as JSON: means over equal stretches of steps, at most CURVE_POINTS of them."""
+    """The loss curve and the last settings as JSON: means over equal stretches of steps, at most CURVE_POINTS of them.
+
+    `rate_share` is what the peak learning rates were multiplied with; a loss is null where a stretch had none of it.
+    """
     from dataclasses import asdict
 
     size = -(-len(run.curve) // CURVE_POINTS)
     points = []
     for start in range(0, len(run.curve), size):
         part = run.curve[start : start + size]
-        point = {"step": part[-1]["step"], "tokens": part[-1]["tokens"], "learning_rate": round(part[-1]["rate"], 5)}
-        for kind in ("text", "repeat"):
+        point = {"step": part[-1]["step"], "tokens": part[-1]["tokens"], "rate_share": round(part[-1]["rate"], 5)}
+        for kind in ("text", "repeat", "echo"):
             losses = [entry[kind] for entry in part if kind in entry]
             point[kind] = round(sum(losses) / len(losses), 4) if losses else None
         points.append(point)
     content = {
-        "settings": asdict(run.settings),
+        "last_settings": asdict(run.settings),
         "tokens": run.tokens,
         "steps": run.steps,
         "parameters": sum(parameter.numel() for parameter in run.model.parameters()),
