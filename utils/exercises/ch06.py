@@ -27,6 +27,14 @@ def gelu_new(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     return 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
 
 
+def to_float32_at_most(result: Tensor, *args) -> Tensor:
+    """Values count to float32's precision in float64 too: √(2/π) may be written with the digits of GPT-2's code."""
+    return result.float() if result.dtype == torch.float64 else result
+
+
+activation.observe(to_float32_at_most)
+
+
 @activation.on_reference
 def _(cache, layer):
     mlp = f"blocks.{layer}.mlp"
@@ -181,6 +189,11 @@ def with_sigmoid(x):
 
 
 @activation.right
+def with_rounded_constants(x):
+    return 0.5 * x * (1 + torch.tanh(0.79788456 * (x + 0.044715 * x * x * x)))
+
+
+@activation.right
 def factored_in_float64(x):
     wide = x.double()
     return (wide / 2 * (torch.tanh((2 / math.pi) ** 0.5 * wide * (1 + 0.044715 * wide.square())) + 1)).to(x.dtype)
@@ -315,6 +328,9 @@ def mlp(
 ) -> Float[Tensor, "batch pos d_model"]:
     """Read, activate, write: each position alone (Vaswani et al. 2017, section 3.3, with GELU for ReLU)."""
     return gelu_new(mlp_pre(x, W_in, b_in)) @ W_out + b_out
+
+
+layer_of.observe(to_float32_at_most)
 
 
 @layer_of.on_reference

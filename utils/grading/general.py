@@ -50,6 +50,8 @@ def factor(scene: Scene) -> Finding | None:
     what = f": that is {known}" if known else ""
     if abs(ratio + 1) < 1e-4:
         return "sign", "Every value has the opposite sign of the expected one."
+    if got.numel() == 1:  # any number is another one times something: only a factor with a name says more
+        return ("factor", f"Your value is the expected one times {_figure(ratio)}{what}.") if known else None
     return "factor", f"Your values are the expected ones times {_figure(ratio)}, the same factor everywhere{what}."
 
 
@@ -199,6 +201,22 @@ def shifted(scene: Scene) -> Finding | None:
     return None
 
 
+def rounded(scene: Scene) -> Finding | None:
+    """Right to float32's precision, where float64 is wanted."""
+    got, want = scene.got, scene.want
+    if got.shape != want.shape or got.dtype != torch.float64 or want.dtype != torch.float64:
+        return None
+    if scene.visible is not None or not agree(got.float(), want.float()):
+        return None
+    return (
+        "float32_inside",
+        (
+            "The values are right to float32's precision only: something on the way is rounded, as by .float(), by a "
+            "new tensor without dtype=, or by a constant with few digits."
+        ),
+    )
+
+
 def part_right(scene: Scene) -> Finding | None:
     """Right except at one index of an axis, or right at one index only."""
     got, want = scene.got, scene.want
@@ -214,19 +232,20 @@ def part_right(scene: Scene) -> Finding | None:
             return (
                 f"first_{name}_only",
                 (
-                    f"Only {name} 0 is right; {name} 1{f' to {n - 1}' if n > 2 else ''} {'are' if n > 2 else 'is'} "
+                    f"Only {_at(name, 0)} is right; {_at(name, 1)}{f' to {n - 1}' if n > 2 else ''} "
+                    f"{'are' if n > 2 else 'is'} "
                     "wrong. Does something use the first entry for all?"
                 ),
             )
         if n > 2 and all(right[:-1]) and not right[-1]:
             return (
                 f"last_{name}_wrong",
-                f"Only the last entry along {name} ({name} {n - 1}) is wrong; all before it are right.",
+                f"Only the last entry along {name} ({_at(name, n - 1)}) is wrong; all before it are right.",
             )
         if n > 2 and all(right[1:]) and not right[0]:
             return (
                 f"first_{name}_wrong",
-                f"Only the first entry along {name} ({name} 0) is wrong; all after it are right.",
+                f"Only the first entry along {name} ({_at(name, 0)}) is wrong; all after it are right.",
             )
     return None
 
@@ -254,6 +273,7 @@ def not_a_number(scene: Scene) -> Finding | None:
 
 FINDERS: tuple[Callable[[Scene], Finding | None], ...] = (
     not_a_number,
+    rounded,
     permuted,
     factor,
     offset,
@@ -262,6 +282,11 @@ FINDERS: tuple[Callable[[Scene], Finding | None], ...] = (
     shifted,
     part_right,
 )
+
+
+def _at(name: str, i: int) -> str:
+    """One place on an axis: "pos 3", or "3 on axis 1" where the axis has no name."""
+    return f"{i} on {name}" if " " in name else f"{name} {i}"
 
 
 def _cells(scene: Scene) -> tuple[Tensor, Tensor] | tuple[None, None]:
