@@ -1606,8 +1606,8 @@ cached.wrong(
 # Asking the cache for its length after the append gives the same: the mask then starts past the last column.
 cached.wrong(
     "no_mask_within_a_chunk",
-    "Within a chunk nothing is masked: a new position sees the ones after it. Either there is no mask, or the cache was "
-    "asked for its length after the append: past is its length before.",
+    "Within a chunk nothing is masked: a new position sees the ones after it. Either there is no mask, or the cache "
+    "was asked for its length after the append: past is its length before.",
 )(_cached_with(hidden=lambda n, total, start: torch.zeros(n, total, dtype=torch.bool)))
 cached.wrong("caches_queries", "Queries are cached in place of keys: only keys and values are needed again.")(
     _cached_with(keys=lambda q, k: q)

@@ -67,7 +67,7 @@ def _fitting(exercise: Exercise, failed: Trial, others: Sequence[Trial]) -> list
     """Wrong answers that give the learner's result everywhere; failing that, on the failed case and most others."""
     scored: list[tuple[float, Wrong]] = []
     for wrong in exercise.wrongs:
-        if not _same(exercise, failed, wrong):
+        if not _same(exercise, failed, wrong) or _right_here(exercise, failed, wrong):
             continue
         agreeing = [_same(exercise, trial, wrong) for trial in others]
         share = sum(agreeing) / len(agreeing) if agreeing else 1.0
@@ -84,6 +84,18 @@ def _same(exercise: Exercise, trial: Trial, wrong: Wrong) -> bool:
     theirs = outcome_of(exercise, trial.case, wrong.answer)[0]
     return same_outcome(
         _seen(exercise, trial.case, trial.outcome), _seen(exercise, trial.case, theirs), trial.case.visible
+    )
+
+
+def _right_here(exercise: Exercise, failed: Trial, wrong: Wrong) -> bool:
+    """Whether a wrong answer is right on the failed case, so that it explains nothing there."""
+    if failed.failure.stage != "value" or failed.wanted is None or exercise.judge_fn is not None:
+        return False
+    theirs = _seen(exercise, failed.case, outcome_of(exercise, failed.case, wrong.answer)[0])
+    if theirs.error is not None:
+        return False
+    return compare.structure(theirs.value, failed.wanted) is None and (
+        compare.values(theirs.value, failed.wanted, visible=failed.case.visible) is None
     )
 
 
