@@ -186,7 +186,7 @@ def from_the_norm_in_float64(x, eps):
 
 @scale.right
 def row_by_row(x, eps):
-    rows = [sum((v - row.mean()) ** 2 for v in row) / len(row) for row in x.reshape(-1, x.shape[-1])]
+    rows = [torch.dot(row - row.mean(), row - row.mean()) / len(row) for row in x.reshape(-1, x.shape[-1])]
     return (torch.stack(rows) + eps).sqrt().view(*x.shape[:-1], 1)
 
 

@@ -37,8 +37,9 @@ activation.observe(to_float32_at_most)
 
 @activation.on_reference
 def _(cache, layer):
-    mlp = f"blocks.{layer}.mlp"
-    return (cache[f"{mlp}.hook_pre"],), cache[f"{mlp}.hook_post"]
+    """The first neurons: enough numbers of all sizes, few enough for an answer that goes through them one by one."""
+    mlp, first = f"blocks.{layer}.mlp", (..., slice(0, 60))
+    return (cache[f"{mlp}.hook_pre"][first],), cache.part(f"{mlp}.hook_post", first, "of the first neurons")
 
 
 @activation.fresh
@@ -639,8 +640,9 @@ def _(ids, post, W_out, k):
 
 @loudest.on_reference
 def _(cache, layer):
+    """At the first positions."""
     mlp = f"blocks.{layer}.mlp"
-    return (cache[f"{mlp}.hook_post"], cache.weight(f"{mlp}.W_out"), 5), None
+    return (cache[f"{mlp}.hook_post"][:, :6], cache.weight(f"{mlp}.W_out"), 5), None
 
 
 def _neurons(draw, axes="batch pos d_mlp"):
