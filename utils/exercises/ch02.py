@@ -1753,6 +1753,19 @@ def _(text, ranks, vocab):
     return encode(text, ranks, vocab | counted)
 
 
+@texts.wrong(
+    "gpt2s_own_tables",
+    "GPT-2's own merges and ids are used, whatever ranks and vocab hold: use the arguments.",
+)
+def _(text, ranks, vocab):
+    return encode(text, _all_ranks(), _gpt2()[0])
+
+
+@functools.lru_cache(maxsize=1)
+def _all_ranks() -> dict[Pair, int]:
+    return dict(_gpt2()[1].values())
+
+
 @texts.wrong("one_list_a_piece", "Each piece has a list of its own: one flat list of ids is wanted.")
 def _(text, ranks, vocab):
     return [[vocab[token] for token in bpe_encode(piece, ranks)] for piece in pre_tokens(text)]
