@@ -47,6 +47,7 @@ def lab(notebook, tmp_path_factory):
     ours |= {"JUPYTERLAB_WORKSPACES_DIR": str(folder / ".spaces"), "JUPYTERLAB_SETTINGS_DIR": str(folder / ".settings")}
     environment = {**os.environ, **ours}
     for name in ("trusted", "strange"):
+        notebook.metadata["which"] = name  # trust is by content: two equal notebooks would both have it
         nbformat.write(notebook, folder / f"{name}.ipynb")
     jupyter = [sys.executable, "-m", "jupyter"]
     subprocess.run([*jupyter, "trust", str(folder / "trusted.ipynb")], env=environment, check=True, capture_output=True)
@@ -59,7 +60,7 @@ def lab(notebook, tmp_path_factory):
             [*jupyter, "lab", *options, f"--ServerApp.root_dir={folder}"], env=environment, stdout=log, stderr=log
         )
         try:
-            yield f"http://127.0.0.1:{port}/lab/tree/{{}}.ipynb?token=t"
+            yield f"http://127.0.0.1:{port}/lab/tree/{{}}.ipynb?token=t&reset"  # without what was open before
         finally:
             server.terminate()
             server.wait(30)
@@ -103,7 +104,8 @@ def test_a_trusted_notebook_is_drawn_whatever_the_order(opened):
 def test_a_notebook_from_elsewhere_shows_plotly_and_the_text_of_the_rest(opened):
     page = opened("strange")
     page.wait_for_selector(".jp-RenderedPlotly .main-svg", timeout=60_000)
-    text = page.locator("details[open] pre").first
-    text.wait_for(timeout=60_000)
-    assert "Head 0: 1 ·b ← 0 a 0.5" in text.inner_text()
-    assert page.locator(".book-heads-box canvas").count() == 0
+    texts = page.locator(".book-figure details[open] pre")
+    texts.nth(1).wait_for(timeout=60_000)
+    assert "Head 0: 1 ·b ← 0 a 0.5" in texts.first.inner_text()
+    assert page.locator(".book-figure script").count() == 0
+    assert not page.evaluate("'bookFigures' in window")
