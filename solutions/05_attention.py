@@ -67,11 +67,14 @@ rng = torch.Generator().manual_seed(5)  # every random number of this chapter co
 # %% [markdown] key="question" covers="N8" terms="attention, residual stream"
 # ## 1 · What one position cannot know
 #
-# Here are two texts. They differ in who is who, and they end in the same words.
+# Here are two little stories. They differ in one word, the fifth, and what comes next hangs on it.
 
 # %% key="two-texts" tags=["demo"]
-for_mary = "When Mary and John went to the store, John gave a drink to"
-for_john = "When John and Mary went to the store, Mary gave a drink to"
+story = (
+    "Anna had a white {}. One morning it climbed a tall tree and was stuck. "
+    '"Come down!" called Anna, but the'
+)
+kitten_story, goat_story = story.format("kitten"), story.format("goat")
 
 
 def next_words(text, hooks=()):
@@ -83,23 +86,24 @@ def next_words(text, hooks=()):
 
 
 def both(title, note, hooks=()):
-    """The likeliest next tokens of both texts, as a table."""
-    one = ["… John gave a drink to", *next_words(for_mary, hooks)]
-    other = ["… Mary gave a drink to", *next_words(for_john, hooks)]
-    return show.table(
-        [one, other], ["text", "likeliest", "second", "third"], title=title, note=note
-    )
+    """The likeliest next tokens of both stories, as a table."""
+    one = ["… a white kitten … but the", *next_words(kitten_story, hooks)]
+    other = ["… a white goat … but the", *next_words(goat_story, hooks)]
+    columns = ["story", "likeliest", "second", "third"]
+    return show.table([one, other], columns, title=title, note=note)
 
 
-both("What comes next?", "Right would be Mary, then John. The number is the probability.")
+both("What comes next?", "The number after each token is its probability.")
 
 # %% [markdown] key="predict-without" tags=["predict"]
-# **Predict.** Now attention is switched off: what it would add to the stream is replaced by zeros, in every layer.
-# Embeddings, positions and MLPs work as before. What will the model say after the two texts?
+# The last position holds " the", twenty-one tokens after the animal, and knows which animal it was.
 #
-# - **a**: the same names as above, only less sure;
-# - **b**: the two names the other way round;
-# - **c**: exactly the same for both texts.
+# **Predict.** Now attention is switched off: what it would add to the stream is replaced by zeros, in every layer.
+# Embeddings, positions and MLPs work as before. What will the model say after the two stories?
+#
+# - **a**: the same animals as above, only less sure;
+# - **b**: the two animals the other way round;
+# - **c**: exactly the same for both stories.
 #
 # Write your guess down first. A guess that turns out wrong is remembered better than a truth that was only read.
 
@@ -118,13 +122,13 @@ both("What comes next, without attention?", "Compare the two rows with your gues
 # %% [markdown] key="why-the-same"
 # <details><summary>What you see, and why</summary>
 #
-# It is **c**, and not by chance. Without attention the last position works with two facts: its token is " to", and it
-# is number 14. Both are the same in the two texts, so every number that follows from them is the same.
+# It is **c**, and not by chance. Without attention the last position works with two facts: its token is " the", and
+# it is number 26. Both are the same in the two stories, so every number that follows from them is the same.
 #
 # </details>
 #
-# That is the question of this chapter: **how does the last position find out who is to get the drink?** It has to
-# find the right earlier position and fetch something from there. At the end you will catch the model looking.
+# That is the question of this chapter: **how does the last position find out which animal it was?** It has to find
+# the right earlier position and fetch something from there. At the end you will catch the model looking.
 
 # %% [markdown] key="by-hand" covers="M11, N13" terms="self-attention, query, key, value"
 # ## 2 · One head by hand
@@ -191,16 +195,16 @@ n_layers, n_heads = model.cfg.n_layers, model.cfg.n_heads
 layer_names = [f"layer {i}" for i in range(n_layers)]
 head_names = [f"head {i}" for i in range(n_heads)]
 
-tokens = model.to_str_tokens(for_mary)
-_, cache = model.run_with_cache(for_mary)  # every activation of the model on this text
-layer = 1  # the layer that you will rebuild
+tokens = model.to_str_tokens(kitten_story)
+_, cache = model.run_with_cache(kitten_story)  # every activation of the model on this text
+layer = 0  # the layer that you will rebuild first
 attn = model.blocks[layer].attn  # holds W_Q, b_Q, W_K, b_K, W_V, b_V, W_O, b_O
 x = cache[f"blocks.{layer}.ln1.hook_out"]  # what the layer reads: [batch pos d_model]
 
 show.tokens(
     tokens,
-    ids=model.to_tokens(for_mary)[0],
-    title=f"The text in {len(tokens)} tokens, positions 0 to {len(tokens) - 1}",
+    ids=model.to_tokens(kitten_story)[0],
+    title=f"The story in {len(tokens)} tokens, positions 0 to {len(tokens) - 1}",
     note=f"Position 0 is BOS. x has the shape {tuple(x.shape)}: batch, pos, d_model.",
 )
 
@@ -261,8 +265,9 @@ flat = (x @ side_by_side).unflatten(-1, (n_heads, -1))  # head 0's numbers stand
 torch.allclose(flat + attn.b_Q, project_heads(x, attn.W_Q, attn.b_Q), atol=1e-5)
 
 # %% [markdown] key="projected-text"
-# **Use it.** Your function makes all queries, keys and values of this layer. Below is how long each value vector is:
-# how much each word has to hand over, head by head. Look at the first column, and remember it for section 6.
+# **Use it.** Your function makes all queries, keys and values of this layer. Below are the keys, compared with the
+# key of " kitten" by the cosine of the angle between them: 1 is the same direction. A head that looks for the
+# kitten's key finds the other dark words in its row as well.
 
 # %% key="projected" tags=["demo"]
 project = use(project_heads)
@@ -270,15 +275,19 @@ q = project(x, attn.W_Q, attn.b_Q)  # [batch pos n_heads d_head]
 k = project(x, attn.W_K, attn.b_K)
 v = project(x, attn.W_V, attn.b_V)
 
+kitten = tokens.index(" kitten")
+direction = k[0] / k[0].norm(dim=-1, keepdim=True)  # [pos n_heads d_head], each of length 1
+alike = (direction * direction[kitten]).sum(-1).T  # [n_heads pos]
+
 show.matrix(
-    v[0].norm(dim=-1).T,  # [n_heads pos]
+    alike,
     rows=head_names,
     columns=tokens,
-    title=f"Length of the value vectors, layer {layer}",
-    note="Darker: this token has more to hand over in this head.",
+    title=f'Which words have a key like that of " kitten"? Layer {layer}',
+    note="Each head has its own idea of which words are alike: compare the rows.",
     row_name="head",
     column_name="token",
-    value_name="length",
+    value_name="cosine",
     numbers_in_cells=False,
 )
 
@@ -419,12 +428,11 @@ torch.allclose(by_matmul, attention_scores(q, k), atol=1e-4)
 
 # %% [markdown] key="which-is-it" covers="M11"
 # **Use it** on the question from the top: which word is "it"? First an honest look at what the pocket model can know
-# of that sentence. It has met only the words of its own small world; all other tokens share one embedding, and to the
-# model they look alike.
+# of the sentence about the animal. It has met only the words of its own small world; all other tokens share one
+# embedding, and to the model they look alike.
 
 # %% key="known-words" tags=["demo"]
 tired = "The animal didn't cross the street because it was too tired."
-stuck = "Anna had a white kitten. One morning it climbed a tall tree and was stuck."
 never_met = model.W_E[model.to_single_token(" quantum")]
 
 
@@ -437,27 +445,24 @@ show.tokens(
     model.to_str_tokens(tired),
     known(tired),
     title="Which tokens does this model know?",
-    note=f"Of the story in the next cell it knows {known(stuck).mean():.0%} of the tokens.",
+    note=f"Of the kitten's story it knows {known(kitten_story).mean():.0%} of the tokens.",
     value_name="mark (1: known, 0: not)",
 )
 
 # %% key="scores-on-it" tags=["demo"]
-_, stuck_cache = model.run_with_cache(stuck)
-stuck_tokens = model.to_str_tokens(stuck)
-score_of = use(attention_scores)
-score = score_of(stuck_cache["q", layer], stuck_cache["k", layer])  # one grid a head
+score = use(attention_scores)(q, k)  # [batch n_heads query_pos key_pos]
 
 show.heads(
     score[0],
-    stuck_tokens,
+    tokens,
     title=f"Scores before the mask, layer {layer}",
     note='Blue: the key fits the query. Orange: it does not. Look along the row of " it".',
 )
 
 # %% [markdown] key="scores-on-it-text"
-# Point at a head to enlarge it, click to keep it. Two things to see. The heads differ: each asks another question of
-# the same words. And the scores fill the whole square, above the diagonal too: so far a word may ask about words that
-# come *after* it. That is about to end.
+# So ask the kitten's story, where "it" has the same job. Point at a head to enlarge it, click to keep it. Two things
+# to see. The heads differ: each asks another question of the same words. And the scores fill the whole square, above
+# the diagonal too: so far a word may ask about words that come *after* it. That is about to end.
 
 # %% [markdown] key="mask" covers="N13" terms="causal mask, autoregressive"
 # ## 5 · The mask: nobody sees the future
@@ -554,8 +559,8 @@ check("05.3", with_zeros)
 mask = use(causal_mask)
 show.matrix(
     mask(score[:, :, :6, :6])[0, 0],  # [query_pos key_pos]
-    rows=stuck_tokens[:6],
-    columns=stuck_tokens[:6],
+    rows=tokens[:6],
+    columns=tokens[:6],
     title="Scores after the mask: six queries",
     note="The diagonal and all below it stay. Each query sees itself and what stands before it.",
     row_name="query",
@@ -567,8 +572,8 @@ show.matrix(
 last_three = mask(score[:, :, 3:6, :6])[0, 0]  # [query_pos key_pos]
 show.matrix(
     last_three,
-    rows=stuck_tokens[3:6],
-    columns=stuck_tokens[:6],
+    rows=tokens[3:6],
+    columns=tokens[:6],
     title="Scores after the mask: the last three queries",
     note=f"Positions 3, 4 and 5. The first of them sees {last_three[0].isfinite().sum()} keys.",
     row_name="query",
@@ -635,15 +640,15 @@ print("not divided again, rows sum to", *[f"{total:.2f}" for total in sums])
 torch.allclose(renormalized, attention_pattern(score), atol=1e-5)
 
 # %% [markdown] key="patterns-text" covers="N13"
-# **Use it.** Your patterns for the story of the kitten. Point at the small pictures to go through the heads.
+# **Use it.** Your patterns for the kitten's story. Point at the small pictures to go through the heads.
 
 # %% key="patterns" tags=["demo"]
 pattern = use(attention_pattern)(score)  # [batch n_heads query_pos key_pos]
 show.heads(
     pattern[0],
-    stuck_tokens,
+    tokens,
     title=f"Attention patterns, layer {layer}",
-    note="Each row sums to 1. Which heads look one back? Which at the first column?",
+    note='Each row sums to 1. What does each head look at in the last row, from " the"?',
 )
 
 # %% [markdown] key="it-looks-at-text" covers="M11"
@@ -651,14 +656,13 @@ show.heads(
 # the largest weight in the row of " it".
 
 # %% key="it-looks-at" tags=["demo"]
-patterns = [stuck_cache["pattern", i][0] for i in range(n_layers)]
+patterns = [cache["pattern", i][0] for i in range(n_layers)]
 all_patterns = torch.stack(patterns)  # [layer n_heads query_pos key_pos]
-it, kitten = stuck_tokens.index(" it"), stuck_tokens.index(" kitten")
-to_kitten = all_patterns[:, :, it, kitten]  # [layer n_heads]
-best_layer, best_head = divmod(to_kitten.argmax().item(), n_heads)
+it = tokens.index(" it")
+best_layer, best_head = divmod(all_patterns[:, :, it, kitten].argmax().item(), n_heads)
 
 show.tokens(
-    stuck_tokens[: it + 1],
+    tokens[: it + 1],
     all_patterns[best_layer, best_head, it, : it + 1].round(decimals=3),
     title=f'What " it" looks at, in layer {best_layer}, head {best_head}',
     note='Its weights in the row of " it". Of all heads this one looks at " kitten" most.',
@@ -674,7 +678,7 @@ show.tokens(
 
 # %% key="bos-weight" tags=["demo"]
 on_bos = all_patterns[:, :, 1:, 0].mean(-1)  # [layer n_heads], the mean over the queries after BOS
-evenly = (1 / torch.arange(2, len(stuck_tokens) + 1)).mean()  # 1/2, 1/3, … for queries 1, 2, …
+evenly = (1 / torch.arange(2, len(tokens) + 1)).mean()  # 1/2, 1/3, … for queries 1, 2, …
 show.matrix(
     on_bos.round(decimals=2),
     rows=layer_names,
@@ -689,11 +693,10 @@ show.matrix(
 
 # %% [markdown] key="bos-rest-text" covers="N4"
 # Weight alone does no harm or good: what counts is weight times value. If BOS is a resting place, what it hands over
-# should be small beside what the other tokens hand over. That was the first column of the figure in section 3. In
-# numbers:
+# should be short beside what the other tokens hand over, in the heads that rest there most.
 
 # %% key="bos-value" tags=["demo"]
-values = torch.stack([stuck_cache["v", i][0] for i in range(n_layers)])
+values = torch.stack([cache["v", i][0] for i in range(n_layers)])
 length = values.norm(dim=-1)  # [layer pos n_heads]
 ratio = length[:, 0] / length[:, 1:].mean(1)  # [layer n_heads]
 
@@ -717,7 +720,7 @@ show.points(
 #   it:
 
 # %% key="padding" tags=["demo"]
-ids = model.to_tokens(stuck)  # [batch pos]
+ids = model.to_tokens(kitten_story)  # [batch pos]
 padded = torch.cat([ids, ids[:, :1].expand(-1, 5)], dim=1)  # five more BOS: [batch pos+5]
 moved = (model(padded)[:, : ids.shape[1]] - model(ids)).abs().max()
 print(f"padding with {model.to_string(ids[0, 0])!r}: the logits of the text stay: {moved < 1e-3}")
@@ -792,9 +795,8 @@ grade(mix_values)
 
 # %% key="mix-values-second" solution="05.5"
 # A second way: a matrix product for each head, [query_pos key_pos] @ [key_pos d_head].
-stuck_values = stuck_cache["v", layer]  # [batch key_pos n_heads d_head]
-by_matmul = (pattern @ stuck_values.transpose(1, 2)).transpose(1, 2)
-torch.allclose(by_matmul, mix_values(pattern, stuck_values), atol=1e-5)
+by_matmul = (pattern @ v.transpose(1, 2)).transpose(1, 2)
+torch.allclose(by_matmul, mix_values(pattern, v), atol=1e-5)
 
 # %% [markdown] key="mixed-text"
 # **Use it.** What does a head fetch from each token? A pattern with the weights on its diagonal keeps the parts of
@@ -803,11 +805,11 @@ torch.allclose(by_matmul, mix_values(pattern, stuck_values), atol=1e-5)
 
 # %% key="mixed" tags=["demo"]
 weights = all_patterns[best_layer, best_head, it, : it + 1]  # [key_pos]
-fetched = stuck_cache["v", best_layer][:, : it + 1, [best_head]]  # [batch key_pos 1 d_head]
+fetched = cache["v", best_layer][:, : it + 1, [best_head]]  # [batch key_pos 1 d_head]
 parts = use(mix_values)(torch.diag(weights)[None, None], fetched)  # [batch key_pos 1 d_head]
 
 show.tokens(
-    stuck_tokens[: it + 1],
+    tokens[: it + 1],
     parts[0, :, 0].norm(dim=-1).round(decimals=2),
     title=f'What " it" receives from each token, in layer {best_layer}, head {best_head}',
     note="The length of weight × value. Compare with the weights in section 6.",
@@ -868,7 +870,7 @@ grade(attention_out)
 # only the length is n_heads times too small.
 
 # %% key="attention-out-second" solution="05.6"
-z = cache[f"blocks.{layer}.attn.hook_z"]
+z = mix_values(pattern, v)  # [batch pos n_heads d_head]
 # [batch pos n_heads·d_head] @ [n_heads·d_head d_model]
 concatenated = z.flatten(-2) @ attn.W_O.flatten(0, 1) + attn.b_O
 torch.allclose(concatenated, attention_out(z, attn.W_O, attn.b_O), atol=1e-5)
@@ -1098,61 +1100,54 @@ grade(head_results)
 stacked = torch.stack([z[:, :, h] @ attn.W_O[h] for h in range(n_heads)], dim=2)
 torch.allclose(stacked, head_results(z, attn.W_O), atol=1e-5)
 
-# %% [markdown] key="who-answers-text"
-# **Use it** on the question of section 1. The model prefers " Mary" to " John" when the stream at the last position
-# points along $W_U[\text{Mary}] - W_U[\text{John}]$. So measure each head's result along this direction, after the
-# last LayerNorm, whose scale is held fixed at what it was: so many logits does the head give to " Mary".
+# %% [markdown] key="who-carries-text"
+# **Use it** on the question of section 1. If a head carries the animal to the last position, the model should be at a
+# loss without it. So take one head's result away: subtract it from what its layer adds at the last position, and
+# leave all the rest as it is. A batch does all heads of a layer at once: row $h$ of the batch loses head $h$.
 
-# %% key="who-answers" tags=["demo"]
-mary, john = model.to_single_token(" Mary"), model.to_single_token(" John")
-direction = model.ln_final.w * (model.W_U[:, mary] - model.W_U[:, john])  # [d_model]
-scale = cache["ln_final.hook_scale"][0, -1]  # [1]
+# %% key="who-carries" tags=["demo"]
 results_of = use(head_results)
+kitten_id = model.to_single_token(" kitten")
+copies = ids.expand(n_heads, -1)  # the same text once for each head: [n_heads pos]
 
 
-def for_mary_over_john(written):
-    """What vectors written at the last position do for " Mary" against " John", in logits."""
-    centered = written - written.mean(-1, keepdim=True)  # LayerNorm takes the mean away
-    return centered @ direction / scale
+def chance_without(layer):
+    """The probability of " kitten" when one head's result is taken away: [n_heads]."""
+    W_O = model.blocks[layer].attn.W_O
+    results = results_of(cache["z", layer], W_O)[0, -1]  # [n_heads d_model]
+
+    def take_away(attn_out, hook):
+        attn_out = attn_out.clone()
+        attn_out[:, -1] -= results  # row h loses head h
+        return attn_out
+
+    logits = model.run_with_hooks(copies, fwd_hooks=[(f"blocks.{layer}.hook_attn_out", take_away)])
+    return logits[:, -1].softmax(-1)[:, kitten_id]
 
 
-pushes = []
-for i in range(n_layers):
-    result = results_of(cache["z", i], model.blocks[i].attn.W_O)[0, -1]  # [n_heads d_model]
-    pushes.append(for_mary_over_john(result))
-pushes = torch.stack(pushes)  # [layer n_heads]
+without = torch.stack([chance_without(i) for i in range(n_layers)])  # [layer n_heads]
 
-# %% key="who-answers-figure" tags=["demo"]
+# %% key="who-carries-figure" tags=["demo"]
+with_all = model(ids)[0, -1].softmax(-1)[kitten_id]
 show.matrix(
-    pushes.round(decimals=2),
+    without.round(decimals=2),
     rows=layer_names,
     columns=head_names,
-    title='Who pushes " Mary" over " John"?',
-    note=f"Above 0: for Mary. Below 0: for John. All heads together: {pushes.sum():+.1f} logits.",
+    title='The probability of " kitten" without one head',
+    note=f"With all heads it is {with_all:.2f}. The lower the number, the more hangs on the head.",
     row_name="layer",
     column_name="head",
-    value_name="logits",
-    diverging=True,
+    value_name="probability",
 )
 
-# %% [markdown] key="who-answers-look-text"
-# Take the strongest. Where does it read what it writes? A pattern with its weights on the diagonal keeps the tokens
-# apart, as in section 7, and your two functions do the rest.
-
-# %% key="who-answers-look" tags=["demo"]
-answer_layer, answer_head = divmod(pushes.argmax().item(), n_heads)
-weights = cache["pattern", answer_layer][:, [answer_head], -1]  # [batch 1 key_pos]
-there = cache["v", answer_layer][:, :, [answer_head]]  # [batch key_pos 1 d_head]
-apart = use(mix_values)(torch.diag_embed(weights), there)  # row j: weight j times value j
-written = results_of(apart, model.blocks[answer_layer].attn.W_O[[answer_head]])[0, :, 0]
-from_token = for_mary_over_john(written)  # [key_pos]
-
+# %% key="who-carries-look" tags=["demo"]
+carrier_layer, carrier_head = divmod(without.argmin().item(), n_heads)
 show.tokens(
     tokens,
-    from_token.round(decimals=2),
-    title=f"Where layer {answer_layer}, head {answer_head} reads it",
-    note=f"The largest part comes from {tokens[from_token.argmax()]!r}.",
-    value_name='logits for " Mary" over " John"',
+    all_patterns[carrier_layer, carrier_head, -1].round(decimals=2),
+    title=f"What the last position looks at, in layer {carrier_layer}, head {carrier_head}",
+    note="The head that is missed most. Under each token: its weight in the last row.",
+    value_name="weight",
 )
 
 # %% [markdown] key="reading-heads" terms="previous-token head"
@@ -1205,11 +1200,11 @@ i = torch.arange(1, pattern.shape[-1])  # a second way: name the cells
 torch.allclose(pattern[:, :, i, i - 1].mean((0, 2)), previous_token_score(pattern))
 
 # %% [markdown] key="previous-heads-text"
-# **Use it** on all layers, on the story of the kitten.
+# **Use it** on all layers, on the kitten's story.
 
 # %% key="previous-heads" tags=["demo"]
 score_previous = use(previous_token_score)
-previous = [score_previous(stuck_cache["pattern", i]) for i in range(n_layers)]
+previous = [score_previous(cache["pattern", i]) for i in range(n_layers)]
 previous = torch.stack(previous)  # [layer n_heads]
 
 
@@ -1223,9 +1218,11 @@ def eight_highest(scores):
 show.bars(
     eight_highest(previous),
     title="Heads that look at the previous token",
-    note="The eight highest scores of all heads. A score of 1 would be a pure previous-token head.",
+    note="The eight highest scores of all heads. 1 would be a pure previous-token head.",
     x_name="head",
     y_name="mean weight on the previous token",
+    baseline=evenly,
+    baseline_name="spread evenly",
 )
 
 # %% [markdown] key="predict-induction" terms="induction head" tags=["predict"]
@@ -1259,6 +1256,7 @@ show.lines(
     x_name="position of the word that is guessed",
     y_name="probability",
     marks={"second time begins": period + 1},
+    levels={"one of the words, at random": 1 / period},
 )
 
 # %% [markdown] key="induction" covers="N13" terms="induction head"
@@ -1332,12 +1330,15 @@ for i in range(n_layers):
     induction.append(score_induction(without_bos, period))
 induction = torch.stack(induction)  # [layer n_heads]
 
+places = torch.arange(period, 2 * period)  # the queries that count; each sees BOS as well
 show.bars(
     eight_highest(induction),
     title="Induction heads",
-    note="The eight highest scores of all heads, on random words that come twice.",
+    note="The eight highest scores of all heads. 1 would be a pure induction head.",
     x_name="head",
     y_name="mean weight on the token after the earlier copy",
+    baseline=(1 / (places + 2)).mean(),
+    baseline_name="spread evenly",
 )
 
 # %% key="induction-pattern" tags=["demo"]
@@ -1355,20 +1356,31 @@ show.heads(
 # How can a head find "the token after the earlier copy"? Its key must say *what came before me*. That is what a
 # previous-token head of an earlier layer has written there: at *B* it wrote "A stands before me". The induction
 # head's query at the second *A* asks for exactly this. So **two heads in two layers work together**, through the
-# stream, and a model with a single layer cannot do it this way. Look at the layers of the highest bars in the two
-# figures above: which come first?
+# stream, and a model with a single layer cannot do it this way.
+#
+# In training such a pair appears rather suddenly, and some small models never get one. Whether the model in front of
+# you has one is what the two figures above say: in a model that has, some bars stand far above the line of even
+# attention, and the curve of guesses is near 1 in the second half.
 
 # %% [markdown] key="convolution" covers="N14" terms="convolution"
 # ## 12 · Attention and convolution
 #
 # A convolution also mixes neighbors with weights. The difference: its weights are fixed. "One to the left: 0.8; two
-# to the left: 0.1", whatever the text says. A previous-token head is close to that. An induction head is not: *where*
-# it looks is computed anew from every text.
+# to the left: 0.1", whatever the text says. A pure previous-token head would be just that. The head that finds the
+# kitten cannot be: *where* it looks is computed anew from every text.
 #
 # To compare, build the fixed convolution that fits a head best on one text, with the head's average weight at each
 # distance, and use it on another text.
 
 # %% key="as-convolution" tags=["demo"]
+other_story = (
+    "Tom took a robot into the kitchen, which was not allowed. "
+    "The robot hit the jar of his grandfather, and it broke."
+)
+_, other = model.run_with_cache(other_story)
+n = min(len(tokens), len(model.to_str_tokens(other_story)))
+
+
 def fixed_weights(pattern):
     """A head's mean weight at each distance 0, 1, 2, … : [pos pos] → [pos]."""
     return torch.stack([pattern.diagonal(-distance).mean() for distance in range(len(pattern))])
@@ -1380,29 +1392,19 @@ def convolve(weights):
     grid = weights[(i[:, None] - i).clamp(min=0)].tril()  # [query_pos key_pos]
     return grid / grid.sum(-1, keepdim=True)
 
-
-def repeat_words(n):
-    """The first n words twice, BOS first: [1 1+2n]."""
-    return torch.cat([first[:1], word_ids[None, :n], word_ids[None, :n]], dim=1)
-
-
-_, six = model.run_with_cache(repeat_words(6))
-thrice = torch.cat([repeat_words(4), word_ids[None, :4]], dim=1)  # four words, three times
-_, four = model.run_with_cache(thrice)
-
 # %% key="beside-a-convolution" tags=["demo"]
 def beside(layer, head):
-    """A head on period 6, the convolution fitted to it, and both on period 4; BOS cut off."""
-    on_six, on_four = (c["pattern", layer][0, head, 1:, 1:] for c in (six, four))  # [12 12] each
-    fitted = convolve(fixed_weights(on_six))
-    return torch.stack([on_six, fitted, on_four, fitted])
+    """A head on the kitten's story, the convolution fitted there, the head on the other story."""
+    here, there = (c["pattern", layer][0, head, :n, :n] for c in (cache, other))
+    return here, convolve(fixed_weights(here)), there
 
 
+grids = torch.stack(beside(carrier_layer, carrier_head))  # [panel query_pos key_pos]
 show.matrices(
-    mask(beside(induction_layer, induction_head)[None])[0],  # [panel query_pos key_pos]
-    ["head, period 6", "convolution fitted there", "head, period 4", "the same convolution"],
-    title=f"Layer {induction_layer}, head {induction_head}, beside a fixed convolution",
-    note="The convolution's lines cannot move when the period changes. Do the head's?",
+    mask(grids[None])[0],
+    ["head, kitten's story", "convolution fitted there", "head, the other story"],
+    title=f"Layer {carrier_layer}, head {carrier_head}, beside a fixed convolution",
+    note="The convolution can only repeat itself along the diagonal. The head's columns are words.",
     row_name="query_pos",
     column_name="key_pos",
     value_name="weight",
@@ -1410,22 +1412,22 @@ show.matrices(
 
 # %% key="convolution-share" tags=["demo"]
 def in_common(layer, head):
-    """The share of its weight that the head puts where the convolution does, on the other text."""
-    _, _, on_four, fitted = beside(layer, head)
-    return torch.minimum(on_four, fitted).sum(-1)[1:].mean()
+    """The share of its weight that the head puts where the convolution does, on the other story."""
+    _, fitted, there = beside(layer, head)
+    return torch.minimum(there, fitted).sum(-1)[1:].mean().item()
 
 
-previous_layer, previous_head = divmod(previous.argmax().item(), n_heads)
-both_heads = {
-    f"previous-token head {previous_layer}.{previous_head}": (previous_layer, previous_head),
-    f"induction head {induction_layer}.{induction_head}": (induction_layer, induction_head),
-}
-show.bars(
-    {name: in_common(*place) for name, place in both_heads.items()},
-    title="How far a fixed convolution can stand in for a head",
-    note="1: the convolution, fitted to one text, looks where the head does on the other.",
-    x_name="head (layer.head)",
-    y_name="weight in common",
+share = [[in_common(i, head) for head in range(n_heads)] for i in range(n_layers)]
+show.matrix(
+    tensor(share).round(decimals=2),
+    rows=layer_names,
+    columns=head_names,
+    title="How far a fixed convolution can stand in for each head",
+    note="1: it looks where the head does, on a story that it was not fitted to. 0: nowhere.",
+    row_name="layer",
+    column_name="head",
+    value_name="weight in common",
+    diverging=False,
 )
 
 # %% [markdown] key="convolution-text" covers="N14"
@@ -1500,49 +1502,63 @@ by_merged = model.W_E[two] @ merged @ model.W_U[:, two]
 torch.allclose(by_merged, ov_circuit(model.W_E, attn.W_V, attn.W_O, model.W_U, 0, two), atol=1e-3)
 
 # %% [markdown] key="ov-text"
-# **Use it** on the head that did most for " Mary" in section 10. If it is to hand on the name that it looks at,
-# reading *Mary* should raise *Mary*: the diagonal of its table should stand out. The circuit is an idealization: it
-# leaves out LayerNorm, the biases, and all that earlier layers have written in between.
+# **Use it** to look for heads that hand on the very word they look at. In such a head reading *kitten* should raise
+# *kitten*: the diagonal of its table should stand out. The circuit is an idealization: it leaves out LayerNorm, the
+# biases, and all that other layers do.
 
-# %% key="ov-names" tags=["demo"]
-PEOPLE = ["Mary", "John", "Tom", "Lily", "Anna", "Ben", "Sam", "Kate"]
-name_ids = tensor([model.to_single_token(f" {name}") for name in PEOPLE])  # [ids]
+# %% key="copying-heads" tags=["demo"]
+PETS = ["cat", "kitten", "puppy", "goat", "lamb", "rabbit", "mouse", "chicken"]
+pet_ids = tensor([model.to_single_token(f" {pet}") for pet in PETS])  # [ids]
 ov = use(ov_circuit)
-reader = model.blocks[answer_layer].attn
-table = ov(model.W_E, reader.W_V, reader.W_O, model.W_U, answer_head, name_ids)  # [ids ids]
+
+
+def table_of(layer, head):
+    """A head's OV table of the pets: [ids ids]."""
+    weights = model.blocks[layer].attn
+    return ov(model.W_E, weights.W_V, weights.W_O, model.W_U, head, pet_ids)
+
+
+def copying(layer, head):
+    """How far the diagonal of a head's OV table lies above the rest, in spreads of the rest."""
+    table = table_of(layer, head)
+    rest = table[~torch.eye(len(table), dtype=torch.bool)]
+    return ((table.diagonal().mean() - rest.mean()) / rest.std()).item()
+
+
+copies_word = tensor([[copying(i, head) for head in range(n_heads)] for i in range(n_layers)])
+
+# %% key="copying-heads-figure" tags=["demo"]
+show.matrix(
+    copies_word.round(decimals=1),
+    rows=layer_names,
+    columns=head_names,
+    title="Which heads hand on the pet that they look at?",
+    note="How far the diagonal of a head's OV table stands out. Above 0: reading a pet raises it.",
+    row_name="layer",
+    column_name="head",
+    value_name="spreads",
+)
+
+# %% key="ov-table" tags=["demo"]
+copier_layer, copier_head = divmod(copies_word.argmax().item(), n_heads)
+table = table_of(copier_layer, copier_head)
 top = table.argmax(-1) == torch.arange(len(table))  # is the diagonal the largest of its row?
 
 show.matrix(
     table,
-    rows=PEOPLE,
-    columns=PEOPLE,
-    title=f"OV circuit of layer {answer_layer}, head {answer_head}",
+    rows=PETS,
+    columns=PETS,
+    title=f"OV circuit of layer {copier_layer}, head {copier_head}",
     note=f"The diagonal is the largest of its row in {top.sum()} of {len(top)} rows.",
     row_name="token read",
     column_name="token raised or lowered",
     value_name="logit",
 )
 
-# %% key="copying-heads" tags=["demo"]
-def copying(layer, head):
-    """How far the diagonal of a head's OV table lies above the rest, in spreads of the rest."""
-    weights = model.blocks[layer].attn
-    table = ov(model.W_E, weights.W_V, weights.W_O, model.W_U, head, name_ids)
-    rest = table[~torch.eye(len(table), dtype=torch.bool)]
-    return ((table.diagonal().mean() - rest.mean()) / rest.std()).item()
-
-
-copies = [[copying(i, head) for head in range(n_heads)] for i in range(n_layers)]
-show.matrix(
-    copies,
-    rows=layer_names,
-    columns=head_names,
-    title="Which heads copy names?",
-    note="How far the diagonal of a head's OV table stands out. Above 0: reading a name raises it.",
-    row_name="layer",
-    column_name="head",
-    value_name="spreads",
-)
+# %% [markdown] key="ov-limits"
+# Is the head of section 10 among them? It need not be. What an early head writes is read by the layers after it,
+# which make of it what they need; only the last layers write for the unembedding. A table that goes straight from
+# $W_O$ to $W_U$ sees nothing of that.
 
 # %% [markdown] key="qk-circuit-text" terms="QK circuit"
 # The second question: which token does a head look for? The score of two tokens is the product of the one's query
@@ -1604,75 +1620,71 @@ import doctest
 doctest.testmod()  # the examples in the docstrings of all twelve exercises, run
 
 # %% [markdown] key="qk-text"
-# **Use it** on layer 0, the only one that reads embeddings as they are. Is there a head in which a word looks for
-# itself, that is, for an earlier copy? That would show as a bright diagonal. The cell takes the head whose diagonal
-# stands out most.
+# **Use it** on the head of section 10. It found the kitten from " the". Is that in its weights, without any text?
+# Then the row of " the" should be high at the animals, and the goat should do as well as the kitten.
 
 # %% key="qk-words" tags=["demo"]
-qk, first_attn = use(qk_circuit), model.blocks[0].attn
-some_ids, some_words = word_ids[:8], WORDS[:8]
-W_Q, W_K = first_attn.W_Q, first_attn.W_K
-tables = torch.stack([qk(model.W_E, W_Q, W_K, head, some_ids) for head in range(n_heads)])
-tables = tables - tables.mean(-1, keepdim=True)  # softmax does not see what a row has in common
-stands_out = tables.diagonal(dim1=-2, dim2=-1).mean(-1) / tables.std((-1, -2))  # [n_heads]
-same_word = stands_out.argmax().item()
+some_words = [" the", " but", " it", " Anna", " kitten", " goat", " tree", " morning"]
+some_ids = tensor([model.to_single_token(word) for word in some_words])  # [ids]
+looker = model.blocks[carrier_layer].attn
+table = use(qk_circuit)(model.W_E, looker.W_Q, looker.W_K, carrier_head, some_ids)  # [ids ids]
+table = table - table.mean(-1, keepdim=True)  # softmax does not see what a row has in common
 
 show.matrix(
-    tables[same_word],
+    table,
     rows=some_words,
     columns=some_words,
-    title=f"QK circuit of layer 0, head {same_word}",
-    note="Blue on the diagonal would mean: a word looks for an earlier copy of itself.",
+    title=f"QK circuit of layer {carrier_layer}, head {carrier_head}",
+    note=f'In the row of " the" the highest is {some_words[table[0].argmax()]!r}.',
     row_name="token that asks",
     column_name="token asked about",
-    value_name="score",
+    value_name="score above the row's mean",
 )
 
 # %% [markdown] key="qk-limits"
-# In later layers such a table says less, because what a head reads there is no longer a bare embedding. The key of an
-# induction head, for one, was written by a previous-token head: its own QK table on embeddings does not show it.
+# The table leaves out positions, biases and LayerNorm, and above all what earlier layers have written. In layer 0
+# there is nothing earlier, so it says most there. The key of an induction head, for one, was written by a
+# previous-token head: its own QK table on embeddings does not show what it looks for.
 
 # %% [markdown] key="answer" covers="N8"
 # ## 14 · Back to the question
 #
-# How does the last position find out who is to get the drink? It must have looked. So forbid it: in one layer after
-# another, the score of the last position with " Mary" is set to −∞, as your mask does with the future. Not one word
-# of the text is changed.
+# How does the last position find out which animal it was? It must have looked. So forbid it: in one layer after
+# another, the score of the last position with " kitten" is set to −∞, as your mask does with the future. Not one word
+# of the story is changed.
 
 # %% key="cut-looks" tags=["demo"]
-last, at_mary = len(tokens) - 1, tokens.index(" Mary")
-
-
 def cut(scores, hook):
-    """The last position may not look at " Mary"."""
+    """The last position may not look at " kitten"."""
     scores = scores.clone()
-    scores[:, :, last, at_mary] = -torch.inf
+    scores[:, :, -1, kitten] = -torch.inf
     return scores
 
 
-def chance_of_mary(layers):
-    """The probability of " Mary" when these layers are cut."""
+def chance_of_kitten(layers):
+    """The probability of " kitten" when these layers are cut."""
     hooks = [(f"blocks.{i}.attn.hook_attn_scores", cut) for i in layers]
-    return model.run_with_hooks(for_mary, fwd_hooks=hooks)[0, -1].softmax(-1)[mary].item()
+    return model.run_with_hooks(ids, fwd_hooks=hooks)[0, -1].softmax(-1)[kitten_id].item()
 
 
-chances = {"nothing cut": chance_of_mary([])}
-chances |= {f"cut in layer {i}": chance_of_mary([i]) for i in range(n_layers)}
-chances["cut in all layers"] = chance_of_mary(range(n_layers))
+chances = {"nothing cut": chance_of_kitten([])}
+chances |= {f"cut in layer {i}": chance_of_kitten([i]) for i in range(n_layers)}
+chances["cut in all layers"] = chance_of_kitten(range(n_layers))
 
 # %% key="cut-looks-figure" tags=["demo"]
 show.bars(
     chances,
-    title='The probability of " Mary" when the last position may not look at her',
+    title='The probability of " kitten" when the last position may not look at it',
     note="Where the bar falls, the look mattered.",
     x_name="where the look is forbidden",
-    y_name='probability of " Mary"',
+    y_name='probability of " kitten"',
 )
 
 # %% [markdown] key="answer-text"
-# Where the bar stays high, the name took another way: a position in between had fetched it already, and the last
-# position read it there. Heads of different layers pass things on, through the stream. But somewhere each step of the
-# way is a look, because there is no other way from one position to another:
+# Where the bar falls, you have caught the look that answers the question. Where it stays high, that look was not
+# needed. (Were it high everywhere, the word would have taken another way: a position in between had fetched it, and
+# the last position read it there.) Each step of the way is a look, because there is no other way from one position to
+# another:
 #
 # **a query that fits a key, a value that is moved, and a matrix that writes it down.**
 
