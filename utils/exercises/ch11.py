@@ -246,7 +246,8 @@ def _(answer, draw):
 
 rotary.hints(
     "Split d_head into pairs. Each pair is a point in a plane and is turned about the origin; its length stays.",
-    "In the half-split form dimension i pairs with dimension i + d_head/2. Pair i turns by position · theta^(−2i/d_head).",
+    "In the half-split form dimension i pairs with dimension i + d_head/2. Pair i turns by position · "
+    "theta^(−2i/d_head).",
     "Turning (a, b) by an angle gives (a·cos − b·sin, b·cos + a·sin). The angles are [pos d_head/2]; give them an axis "
     "for n_heads.",
     "`a, b = x.chunk(2, -1)`, then `torch.cat([a * cos - b * sin, …], -1)`, with "
@@ -422,7 +423,7 @@ def _(draw):
 
 
 repeating.hints(
-    "With 9 query heads and 3 key heads, query heads 0, 1, 2 share key head 0. In which order must the key heads stand?",
+    "With 9 query heads and 3 key heads, query heads 0, 1, 2 share key head 0. In which order must key heads stand?",
     "0, 0, 0, 1, 1, 1, 2, 2, 2: each head several times in a row, not the whole list several times.",
     "torch.repeat_interleave repeats each entry of an axis in a row; repeat would tile the whole axis. "
     "Or give it a new axis after n_kv_heads, expand that, and merge the two.",
@@ -432,7 +433,8 @@ repeating.hints(
 
 @repeating.wrong(
     "tiled",
-    "The heads are tiled, 0, 1, 0, 1: neighboring query heads share a key head, so each is repeated in a row, 0, 0, 1, 1.",
+    "The heads are tiled, 0, 1, 0, 1: neighboring query heads share a key head, so each is repeated in a row, "
+    "0, 0, 1, 1.",
 )
 def _(k, n_rep):
     return k.repeat(1, 1, n_rep, 1)
@@ -455,7 +457,7 @@ def _(k, n_rep):
 
 @repeating.wrong(
     "scrambled_by_view",
-    "The copies are right, but the new axis stands before n_kv_heads or elsewhere when it is merged, so that numbers of "
+    "The copies are right, but their axis stands before n_kv_heads or elsewhere when it is merged, so that numbers of "
     "different positions meet: it must come right after n_kv_heads.",
 )
 def _(k, n_rep):
@@ -542,7 +544,9 @@ gated.wrong("no_activation", "The activation is left out: the gate goes through 
 )
 
 
-@gated.wrong("activation_on_the_product", "SiLU is applied to the product of gate and up: it belongs to the gate alone.")
+@gated.wrong(
+    "activation_on_the_product", "SiLU is applied to the product of gate and up: it belongs to the gate alone."
+)
 def _(x, W_gate, W_up, W_down):
     return nn.functional.silu((x @ W_gate) * (x @ W_up)) @ W_down
 
@@ -616,7 +620,7 @@ def llama_block(
     block: dict[str, Tensor | float],
     positions: Int[Tensor, "pos"],
 ) -> Float[Tensor, "batch pos d_model"]:
-    """Norm, attention with turned q and k and shared key heads, add; norm, SwiGLU, add; no biases (Touvron et al. 2023)."""
+    """Norm, attention with turned q and k and shared keys, add; norm, SwiGLU, add; no biases (Touvron et al. 2023)."""
     x = rms_norm(resid, block["ln1.w"], block["eps"])
     q, k, v = (einsum(x, block[f"attn.W_{c}"], "b p m, h m d -> b p h d") for c in "QKV")
     q, k = (rope(t, positions, block["theta"]) for t in (q, k))
@@ -717,7 +721,8 @@ def _(resid, block, positions):
 
 
 @block_of_today.wrong(
-    "post_ln", "The norms come after the sums: each sublayer norms what it reads, and the stream itself is never normed."
+    "post_ln",
+    "The norms come after the sums: each sublayer norms what it reads, and the stream itself is never normed.",
 )
 def _(resid, block, positions):
     def as_it_is(x, w, eps):
@@ -762,7 +767,11 @@ for key, message, parts in (
         "Key heads are tiled, 0, 1, 0, 1: each is repeated in a row for its group of queries, 0, 0, 1, 1.",
         {"spread": lambda k, n_rep: k.repeat(1, 1, n_rep, 1)},
     ),
-    ("no_mask", "Attention is not masked: every position sees the ones after it.", {"pattern": lambda s: s.softmax(-1)}),
+    (
+        "no_mask",
+        "Attention is not masked: every position sees the ones after it.",
+        {"pattern": lambda s: s.softmax(-1)},
+    ),
     ("gelu", "The gate goes through GELU, as in GPT-2: here it is SiLU.", {"mlp": _tanh_gelu_gate}),
     (
         "gate_and_up_swapped",
