@@ -4,6 +4,7 @@ A wrong answer is named when it gives the learner's result on every case; where 
 does are the general mistakes looked for in the values.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,8 @@ from utils.grading.raised import error_sentence
 from utils.grading.run import Outcome, run
 from utils.grading.trees import private_copy
 from utils.grading.trial import Trial, outcome_of
+
+_FIGURES = re.compile(r"-?\d[\d.]*(?:e[+-]?\d+)?")
 
 
 @dataclass(frozen=True)
@@ -217,14 +220,14 @@ def which_property(
 ) -> Diagnosis:
     """A property failed after all values agreed: which wrong answer agrees with all cases and fails it too?
 
-    Those that fail it with the same sentence come alone; where there is none, all that fail it.
+    It must fail with the same sentence, but for the figures in it: another sentence shows another mistake.
     """
-    failing = []
+    fits = []
     for wrong in exercise.wrongs:
         if all(_same(exercise, trial, wrong) for trial in trials):
-            failing.append((wrong, property_failure(exercise, key, wrong.answer, seed, device)))
-    alike = [wrong for wrong, theirs in failing if theirs == sentence]
-    fits = alike or [wrong for wrong, theirs in failing if theirs]
+            theirs = property_failure(exercise, key, wrong.answer, seed, device)
+            if theirs and _FIGURES.sub("#", theirs) == _FIGURES.sub("#", sentence):
+                fits.append(wrong)
     return Diagnosis(tuple(w.key for w in fits), tuple(w.message for w in fits))
 
 
