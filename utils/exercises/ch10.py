@@ -19,7 +19,7 @@ from utils.exercises.ch04 import layer_norm
 from utils.exercises.ch05 import attention_out, attention_scores, mix_values, project_heads
 from utils.exercises.ch06 import mlp
 from utils.exercises.declare import Exercise, Unfit
-from utils.exercises.scripted import ROLES, Scripted
+from utils.exercises.scripted import ROLES, scripted_model
 
 # models and how they are left ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -538,7 +538,7 @@ def _(draw):
 
 patching.hints(
     "Two runs: from the first you keep an activation, in the second you put it in. Which is which?",
-    "run_with_cache(clean) gives the cache; its entry under the hook's name is [batch pos …], whatever comes after pos.",
+    "run_with_cache(clean) gives the cache; its entry under the hook's name is [batch pos …], whatever follows pos.",
     "In the second run, on corrupt, a hook replaces act[:, pos] and leaves all other positions as they are.",
     "`def hook_fn(act, hook): act[:, pos] = …; return act`, then "
     "`model.run_with_hooks(corrupt, fwd_hooks=[(name, hook_fn)])`; mind that your parameter is called hook as well",
@@ -709,7 +709,7 @@ def _scripted_case(draw, n_layers, n_heads, thresholds):
     heads = [slots[i] for i in order]
     rows = [heads[i * n_heads : (i + 1) * n_heads] for i in range(n_layers)]
     kinds = [kind for kind in OFFSETS for _ in thresholds]
-    return Scripted(rows).to(draw.device), kinds, list(thresholds) * len(OFFSETS)
+    return scripted_model(rows).to(draw.device), kinds, list(thresholds) * len(OFFSETS)
 
 
 @finding.special("on a model of 3 layers of 7 heads")
@@ -724,8 +724,8 @@ def _(draw):
 
 finding.hints(
     "Random tokens repeated twice: what does a head of each kind look at from a token of the second half?",
-    "With a period of p: a previous-token head at i − 1, a duplicate-token head at i − p (the same token), an induction "
-    "head at i − p + 1 (what came next last time).",
+    "With a period of p: a previous-token head at i − 1, a duplicate-token head at i − p (the same token), an "
+    "induction head at i − p + 1 (what came next last time).",
     'run_with_cache gives each layer\'s f"blocks.{layer}.attn.hook_pattern", [batch n_heads query_pos key_pos]. The '
     "cells lie on a diagonal: average over batch and queries.",
     "`scores = pattern.diagonal(…, dim1=-2, dim2=-1).mean((0, -1))`, for induction only queries i ≥ p; then collect "
@@ -759,7 +759,7 @@ finding.wrong(
 
 
 def _text(model):
-    """English that does not repeat, as ids of GPT-2's tokenizer: "The cat sat on the mat and …"."""
+    """A text in which no token comes again."""
     ids = torch.arange(2 * LENGTH, device=_device_of(model)) * 613 % 50000 + 11
     return ids[None]
 
@@ -917,8 +917,8 @@ def _(draw):
 knocking.hints(
     "Information flows from src to dst: which of the two asks (the query), and which is asked (the key)?",
     "Before the softmax a score of −∞ removes an edge, and softmax shares its weight among the others by itself.",
-    'The hook is f"blocks.{i}.attn.hook_attn_scores", [batch n_heads query_pos key_pos]; dst is the row, src the column. '
-    "With layer=None it goes on every layer; layer 0 is a layer, so ask `layer is None`.",
+    'The hook is f"blocks.{i}.attn.hook_attn_scores", [batch n_heads query_pos key_pos]; dst is the row, src the '
+    "column. With layer=None it goes on every layer; layer 0 is a layer, so ask `layer is None`.",
     "`scores[:, :, dst, src] = …` in a hook, and `layers = range(model.cfg.n_layers) if layer is None else [layer]`",
 )
 
@@ -936,8 +936,8 @@ def _on_pattern(edit, layers=lambda n, layer: range(n) if layer is None else [la
 
 knocking.wrong(
     "zeroed_after_softmax",
-    "The weight is set to 0 after the softmax and the row sums to less than 1: set the score to −∞ before it, or divide "
-    "the row by what is left.",
+    "The weight is set to 0 after the softmax and the row sums to less than 1: set the score to −∞ before it, or "
+    "divide the row by what is left.",
 )(_on_pattern(lambda pattern, src, dst: _hide(pattern, dst, src, 0.0)))
 knocking.wrong(
     "reversed_edge",

@@ -21,7 +21,7 @@ ROLES = {
 BOS = 50256
 
 
-def Scripted(heads: list[list[tuple[str, float]]]):  # noqa: N802  (a class whose base is imported only when needed)
+def scripted_model(heads: list[list[tuple[str, float]]]):
     """A model with `heads[layer][head]` = (role, weight); what is left of a row's weight stays on the query itself.
 
     A role is one of ROLES, or "self". The type is made here, because importing TransformerLens takes seconds.
