@@ -559,7 +559,7 @@ def fold_layer_norm(
 
 
 @folding.observe
-def _(folded, w, b, W, b_lin):
+def _(folded, w, b, W, b_lin) -> Float[Tensor, "row d_out"]:
     """Judged by what they do to normalized rows: (W', b') are not the only ones, because those rows have mean 0."""
     W_folded, b_folded = folded
     generator = torch.Generator().manual_seed(4)

@@ -191,7 +191,10 @@ class Exercise:
 
     @property
     def returns(self) -> Any:
-        """The annotation of the value that is compared: the probe's own where it has one."""
+        """The annotation of the value that is compared: that of what is observed, or the probe's, where it has axes."""
+        seen = getattr(self._observe, "__annotations__", {}).get("return")
+        if axis_names(seen) is not None:
+            return seen
         source = self._probe if self._probe is not None and "return" in self._probe.__annotations__ else self.solution
         return getattr(source, "__annotations__", {}).get("return", inspect.Signature.empty)
 
