@@ -96,7 +96,7 @@ def both(title, note, hooks=()):
 both("What comes next?", "The number after each token is its probability.")
 
 # %% [markdown] key="predict-without" tags=["predict"]
-# The last position holds " the", twenty-one tokens after the animal, and knows which animal it was.
+# The last position holds "the", twenty-one tokens after the animal, and knows which animal it was.
 #
 # **Predict.** Now attention is switched off: what it would add to the stream is replaced by zeros, in every layer.
 # Embeddings, positions and MLPs work as before. What will the model say after the two stories?
@@ -122,8 +122,8 @@ both("What comes next, without attention?", "Compare the two rows with your gues
 # %% [markdown] key="why-the-same"
 # <details><summary>What you see, and why</summary>
 #
-# It is **c**, and not by chance. Without attention the last position works with two facts: its token is " the", and
-# it is number 26. Both are the same in the two stories, so every number that follows from them is the same.
+# It is **c**, and not by chance. Without attention the last position works with two facts: its token is "the", and it
+# is number 26. Both are the same in the two stories, so every number that follows from them is the same.
 #
 # </details>
 #
@@ -266,8 +266,8 @@ torch.allclose(flat + attn.b_Q, project_heads(x, attn.W_Q, attn.b_Q), atol=1e-5)
 
 # %% [markdown] key="projected-text"
 # **Use it.** Your function makes all queries, keys and values of this layer. Below are the keys, compared with the
-# key of " kitten" by the cosine of the angle between them: 1 is the same direction. A head that looks for the
-# kitten's key finds the other dark words in its row as well.
+# key of "kitten" by the cosine of the angle between them: 1 is the same direction. A head that looks for the kitten's
+# key finds the other dark words in its row as well.
 
 # %% key="projected" tags=["demo"]
 project = use(project_heads)
@@ -449,20 +449,24 @@ show.tokens(
     value_name="mark (1: known, 0: not)",
 )
 
+# %% [markdown] key="ask-the-story"
+# So ask the kitten's story, where "it" has the same job. These are your scores, head by head.
+
 # %% key="scores-on-it" tags=["demo"]
 score = use(attention_scores)(q, k)  # [batch n_heads query_pos key_pos]
+some = 18  # the first two sentences, so that every token has room for its name
 
 show.heads(
-    score[0],
-    tokens,
+    score[0, :, :some, :some],
+    tokens[:some],
     title=f"Scores before the mask, layer {layer}",
     note='Blue: the key fits the query. Orange: it does not. Look along the row of " it".',
 )
 
 # %% [markdown] key="scores-on-it-text"
-# So ask the kitten's story, where "it" has the same job. Point at a head to enlarge it, click to keep it. Two things
-# to see. The heads differ: each asks another question of the same words. And the scores fill the whole square, above
-# the diagonal too: so far a word may ask about words that come *after* it. That is about to end.
+# Point at a head to enlarge it, click to keep it. Two things to see. The heads differ: each asks another question of
+# the same words. And the scores fill the whole square, above the diagonal too: so far a word may ask about words that
+# come *after* it. That is about to end.
 
 # %% [markdown] key="mask" covers="N13" terms="causal mask, autoregressive"
 # ## 5 · The mask: nobody sees the future
@@ -645,15 +649,15 @@ torch.allclose(renormalized, attention_pattern(score), atol=1e-5)
 # %% key="patterns" tags=["demo"]
 pattern = use(attention_pattern)(score)  # [batch n_heads query_pos key_pos]
 show.heads(
-    pattern[0],
-    tokens,
+    pattern[0, :, :some, :some],
+    tokens[:some],
     title=f"Attention patterns, layer {layer}",
-    note='Each row sums to 1. What does each head look at in the last row, from " the"?',
+    note="Each row sums to 1. Rows of different heads look at different words.",
 )
 
 # %% [markdown] key="it-looks-at-text" covers="M11"
-# And what does " it" look at? The next cell goes through all layers and heads and takes the one that gives " kitten"
-# the largest weight in the row of " it".
+# And what does "it" look at? The next cell goes through all layers and heads and takes the one that gives "kitten"
+# the largest weight in the row of "it".
 
 # %% key="it-looks-at" tags=["demo"]
 patterns = [cache["pattern", i][0] for i in range(n_layers)]
@@ -800,8 +804,8 @@ torch.allclose(by_matmul, mix_values(pattern, v), atol=1e-5)
 
 # %% [markdown] key="mixed-text"
 # **Use it.** What does a head fetch from each token? A pattern with the weights on its diagonal keeps the parts of
-# the mixture apart: row $j$ is then weight $j$ times value $j$. Here for the head of section 6 that looks from " it"
-# to " kitten":
+# the mixture apart: row $j$ is then weight $j$ times value $j$. Here for the head of section 6 that looks from "it"
+# to "kitten":
 
 # %% key="mixed" tags=["demo"]
 weights = all_patterns[best_layer, best_head, it, : it + 1]  # [key_pos]
@@ -1234,7 +1238,7 @@ show.bars(
 my_guess = "?"  # A, B or D
 
 # %% key="repeated-words" tags=["demo"]
-WORDS = "ball hat cup fish bread lamp dog coat apple tree boat key".split()
+WORDS = "ball hat cup fish bread lamp dog coat apple".split()
 period = len(WORDS)
 word_ids = tensor([model.to_single_token(f" {word}") for word in WORDS])  # [period]
 orders = [word_ids[torch.randperm(period, generator=rng)] for _ in range(8)]
@@ -1426,7 +1430,7 @@ show.matrix(
     note="1: it looks where the head does, on a story that it was not fitted to. 0: nowhere.",
     row_name="layer",
     column_name="head",
-    value_name="weight in common",
+    value_name="share",
     diverging=False,
 )
 
@@ -1620,8 +1624,8 @@ import doctest
 doctest.testmod()  # the examples in the docstrings of all twelve exercises, run
 
 # %% [markdown] key="qk-text"
-# **Use it** on the head of section 10. It found the kitten from " the". Is that in its weights, without any text?
-# Then the row of " the" should be high at the animals, and the goat should do as well as the kitten.
+# **Use it** on the head of section 10. It found the kitten from "the". Is that in its weights, without any text? Then
+# the row of "the" should be high at the animals, and the goat should do as well as the kitten.
 
 # %% key="qk-words" tags=["demo"]
 some_words = [" the", " but", " it", " Anna", " kitten", " goat", " tree", " morning"]
@@ -1635,10 +1639,10 @@ show.matrix(
     rows=some_words,
     columns=some_words,
     title=f"QK circuit of layer {carrier_layer}, head {carrier_head}",
-    note=f'In the row of " the" the highest is {some_words[table[0].argmax()]!r}.',
+    note=f'Above the row\'s mean. For " the" the highest is {some_words[table[0].argmax()]!r}.',
     row_name="token that asks",
     column_name="token asked about",
-    value_name="score above the row's mean",
+    value_name="score",
 )
 
 # %% [markdown] key="qk-limits"
@@ -1650,7 +1654,7 @@ show.matrix(
 # ## 14 · Back to the question
 #
 # How does the last position find out which animal it was? It must have looked. So forbid it: in one layer after
-# another, the score of the last position with " kitten" is set to −∞, as your mask does with the future. Not one word
+# another, the score of the last position with "kitten" is set to −∞, as your mask does with the future. Not one word
 # of the story is changed.
 
 # %% key="cut-looks" tags=["demo"]
