@@ -69,18 +69,42 @@ def _may_go_on(failed: Trial) -> bool:
 def _fitting(exercise: Exercise, failed: Trial, others: Sequence[Trial]) -> list[Wrong]:
     """Wrong answers that give the learner's result everywhere; failing that, on the failed case and most others."""
     scored: list[tuple[float, Wrong]] = []
+    split: tuple[list[Trial], list[Trial]] | None = None
     for wrong in exercise.wrongs:
         if not _same(exercise, failed, wrong) or _right_here(exercise, failed, wrong):
             continue
-        agreeing = [_same(exercise, trial, wrong) for trial in others]
-        share = sum(agreeing) / len(agreeing) if agreeing else 1.0
-        if failed.outcome.error is not None and not (any(agreeing) and share > 0.5) and agreeing:
+        split = split or _by_rightness(exercise, others)
+        share = _share_explained(exercise, wrong, *split)
+        if failed.outcome.error is not None and split[1] and share <= 0.5:
             continue  # the same kind of error alone says little
         scored.append((share, wrong))
     if not scored:
         return []
     best = max(share for share, _ in scored)
     return [wrong for share, wrong in scored if share == best and best >= 0.5]
+
+
+def _by_rightness(exercise: Exercise, trials: Sequence[Trial]) -> tuple[list[Trial], list[Trial]]:
+    """The cases on which the learner's result is right, and those on which it is not."""
+    sides: tuple[list[Trial], list[Trial]] = [], []
+    for trial in trials:
+        sides[0 if _is_right(exercise, trial.case, trial.outcome) else 1].append(trial)
+    return sides
+
+
+def _share_explained(exercise: Exercise, wrong: Wrong, right: Sequence[Trial], off: Sequence[Trial]) -> float:
+    """How many of the learner's other wrong results this program gives, less what it gets wrong where they are right.
+
+    Cases on which both are right say nothing: for a yes or no they would count as agreement by chance.
+    """
+    explained = sum(_same(exercise, trial, wrong) for trial in off)
+    apart = sum(not _same(exercise, trial, wrong) for trial in right)
+    return explained / (len(off) + apart) if off or apart else 1.0
+
+
+def _is_right(exercise: Exercise, case: Case, outcome: Outcome) -> bool:
+    right = outcome_of(exercise, case, exercise.solution)[0]
+    return same_outcome(_seen(exercise, case, outcome), _seen(exercise, case, right), case.visible)
 
 
 def _same(exercise: Exercise, trial: Trial, wrong: Wrong) -> bool:
@@ -113,7 +137,7 @@ def _seen(exercise: Exercise, case: Case, outcome: Outcome) -> Outcome:
 def same_outcome(a: Outcome, b: Outcome, visible: Tensor | None = None) -> bool:
     """Whether two runs came to the same: the same kind of error, or results that agree where they are compared."""
     if isinstance(a.error, Unfit) and isinstance(b.error, Unfit):
-        return str(a.error) == str(b.error)
+        return a.error.kind == b.error.kind
     if a.error is not None or b.error is not None:
         return type(a.error) is type(b.error)
     left, right = a.value, b.value
