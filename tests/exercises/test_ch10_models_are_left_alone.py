@@ -68,7 +68,6 @@ def raises_with_a_hook_set(model, tokens, layer, head, how="zero"):
 
 
 def changes_weights(model, tokens, layer, head, how="zero"):
-
     for name, parameter in model.named_parameters():
         if "attn" in name:
             parameter.data.zero_()

@@ -9,6 +9,7 @@ Wang et al. 2022, heads that copy as in Olsson et al. 2022, knocked-out edges as
 import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
+from operator import index
 
 import torch
 from einops import einsum
@@ -279,8 +280,8 @@ def scaled_at_the_end(components, W_U, answer, wrong, final_scale):
 @attributing.right
 def difference_of_logits_in_float64(components, W_U, answer, wrong, final_scale):
     logits = components.double() / final_scale.double() @ W_U.double()  # [component batch d_vocab]
-    index = torch.stack([answer, wrong], -1).expand(len(components), -1, -1)
-    picked = logits.gather(-1, index)
+    ids = torch.stack([answer, wrong], -1).expand(len(components), -1, -1)
+    picked = logits.gather(-1, ids)
     return (picked[..., 0] - picked[..., 1]).to(components.dtype)
 
 
@@ -694,10 +695,18 @@ def _(answer, model, kinds, thresholds) -> dict:
     for kind, threshold in zip(kinds, thresholds, strict=True):
         with _left_alone(model):
             heads = answer(model, kind, threshold)
-        if not isinstance(heads, (list, tuple)) or not all(isinstance(h, (list, tuple)) and len(h) == 2 for h in heads):
-            raise Unfit("Return a list of pairs (layer, head), as [(0, 3), (2, 1)].")
-        found[f"{kind}, {threshold}"] = ", ".join(f"({int(layer)}, {int(head)})" for layer, head in heads) or "none"
+        found[f"{kind}, {threshold}"] = ", ".join(map(str, _pairs(heads))) or "none"
     return found
+
+
+def _pairs(heads) -> list[tuple[int, int]]:
+    """The pairs as plain whole numbers, in the order given."""
+    try:
+        if not isinstance(heads, (list, tuple)):
+            raise TypeError
+        return [(index(layer), index(head)) for layer, head in heads]
+    except (TypeError, ValueError):
+        raise Unfit("Return a list of pairs (layer, head) of whole numbers, as [(0, 3), (2, 1)].") from None
 
 
 def _scripted_case(draw, n_layers, n_heads, thresholds):

@@ -15,9 +15,12 @@ from torch import Tensor, nn
 from utils.exercises.ch05 import attention_out, attention_pattern, attention_scores, mix_values
 from utils.exercises.declare import Exercise
 
+# The models' own norm and angles are worked out in float32 whatever x is: that is right, so float64 asks for no more.
+VARIED = ("fresh", "again", "strided", "ones", "square", "bfloat16")
+
 # 11.1 ────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-norm = Exercise("11.1", difficulty=2, minutes=10)
+norm = Exercise("11.1", difficulty=2, minutes=10, vary=VARIED)
 
 
 @norm.oracle
@@ -147,6 +150,12 @@ def with_einsum_in_float64(x, w, eps):
 
 
 @norm.right
+def in_float32_as_the_model(x, w, eps):
+    wide = x.float()
+    return w * (wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + eps)).to(x.dtype)
+
+
+@norm.right
 def row_by_row(x, w, eps):
     rows = [row / math.sqrt(float(row.double().square().mean()) + eps) * w for row in x.reshape(-1, x.shape[-1])]
     return torch.stack(rows).reshape(x.shape)
@@ -164,7 +173,7 @@ norm.right(_Norm())
 
 # 11.2 ────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-rotary = Exercise("11.2", difficulty=4, minutes=25)
+rotary = Exercise("11.2", difficulty=4, minutes=25, vary=VARIED)
 
 
 def _angles(x, positions, theta):
@@ -221,6 +230,11 @@ def _(draw):
 @rotary.special("at positions in the hundreds")
 def _(draw):
     return draw.normal("1 3 2 8"), torch.tensor([300, 411, 787], device=draw.device), 100000.0
+
+
+@rotary.special("in bfloat16, at positions in the hundreds", dtype="bfloat16")
+def _(draw):
+    return draw.normal("1 3 2 8"), torch.tensor([301, 411, 787], device=draw.device), 10000.0
 
 
 @rotary.prop("position_0_changes_nothing")
@@ -349,6 +363,25 @@ def _(x, positions, theta):
 def _(x, positions, theta):
     heads = torch.arange(x.shape[2], device=x.device)
     return rope(x.transpose(1, 2), heads, theta).transpose(1, 2)
+
+
+@rotary.wrong(
+    "angles_in_bfloat16",
+    "The angles are worked out in x's own dtype: bfloat16 cannot tell position 411 from 412. Take float32 for "
+    "positions, frequencies and angles.",
+)
+def _(x, positions, theta):
+    exponents = -2 * torch.arange(x.shape[-1] // 2, device=x.device).to(x.dtype) / x.shape[-1]
+    return _turn_halves(x, positions[:, None].to(x.dtype) * theta**exponents)
+
+
+@rotary.right
+def in_float32_whatever_x_is(x, positions, theta):
+    frequencies = theta ** -(torch.arange(0, x.shape[-1], 2, device=x.device) / x.shape[-1])
+    angles = torch.einsum("p,i->pi", positions.float(), frequencies).repeat(1, 2)
+    a, b = x[..., : x.shape[-1] // 2], x[..., x.shape[-1] // 2 :]
+    turned = x * angles.cos()[None, :, None, :] + torch.cat((-b, a), -1) * angles.sin()[None, :, None, :]
+    return turned.to(x.dtype)
 
 
 @rotary.right
@@ -592,7 +625,7 @@ def row_by_row(x, W_gate, W_up, W_down):
 
 # 11.5 ────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-block_of_today = Exercise("11.5", difficulty=4, minutes=30)
+block_of_today = Exercise("11.5", difficulty=4, minutes=30, vary=VARIED)
 
 
 def _llama(resid, block, positions, *, norm=rms_norm, turn=rope, spread=repeat_kv, mlp=None, **also):
