@@ -135,3 +135,35 @@ def test_grading_leaves_the_random_state_alone():
     before = torch.get_rng_state()
     assert check("07.3", ch07.load_weights).passed
     assert torch.equal(torch.get_rng_state(), before)
+
+
+def heads_first_in_q_alone(cfg, batch, pos):
+    table = ch07.hook_shapes(cfg, batch, pos)
+    swapped = {f"blocks.{i}.attn.hook_q": (batch, cfg.n_heads, pos, cfg.d_head) for i in range(cfg.n_layers)}
+    return table | swapped
+
+
+def another_second_table(model, weights):
+    ch07.load_weights(model, weights)
+    model.lm_head = nn.Linear(*reversed(weights["embed.W_E"].shape), bias=False)
+
+
+class AnotherUnembedding(ch07.GPT2):
+    def __init__(self, cfg):
+        super().__init__(cfg)
+        self.lm_head = nn.Linear(cfg.d_model, cfg.d_vocab, bias=False)
+
+    def forward(self, tokens):
+        return self.lm_head(super().forward(tokens) @ self.embed.W_E)
+
+
+@pytest.mark.parametrize(
+    ("exercise", "answer", "key"),
+    [
+        ("07.7", heads_first_in_q_alone, "heads_before_pos"),
+        ("07.3", another_second_table, "second_table"),
+        ("07.2", AnotherUnembedding, "own_unembedding"),
+    ],
+)
+def test_a_mistake_is_known_in_another_programs_clothes(exercise, answer, key):
+    assert check(exercise, answer).diagnosis == key

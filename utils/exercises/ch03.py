@@ -202,8 +202,7 @@ def _(tokens, W_pos):
 @positions.wrong(
     "indexed_by_token",
     "W_pos is indexed with the token ids: its rows are positions. The row depends on where a token stands, not on "
-    "which "
-    "token it is.",
+    "which token it is.",
 )
 def _(tokens, W_pos):
     return W_pos[tokens]
@@ -688,11 +687,9 @@ def _(draw):
 lens.hints(
     "What does the model do with the stream of its last layer before it is unembedded? Do the same with any layer's.",
     "The final LayerNorm comes first. F.layer_norm(x, shape, weight, bias, eps) normalizes over the last axis when "
-    "shape "
-    "is (d_model,); chapter 04 builds it.",
+    "shape is (d_model,); chapter 04 builds it.",
     "By hand: subtract the row's mean, divide by √(variance + eps) with var(-1, unbiased=False, keepdim=True), then "
-    "times "
-    "ln_w, plus ln_b.",
+    "times ln_w, plus ln_b.",
     "`unembed(F.layer_norm(resid, …, ln_w, ln_b, eps), …, …)`",
 )
 
@@ -1041,8 +1038,7 @@ norms.hints(
 @norms.wrong(
     "norm_of_the_mean",
     "The vectors are averaged first, and the norm is taken of their mean: vectors that point different ways cancel. "
-    "Take "
-    "each vector's norm, then the mean.",
+    "Take each vector's norm, then the mean.",
 )
 def _(cache_resid):
     return cache_resid.mean((1, 2)).norm(dim=-1)

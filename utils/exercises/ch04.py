@@ -88,9 +88,8 @@ def _(draw):
 
 scale.hints(
     "How far do a row's numbers typically lie from their mean? That is one number for each row.",
-    "The variance is the mean of the squared distances from the mean, over the last axis. eps is added to it, then the "
-    "root "
-    "is taken.",
+    "The variance is the mean of the squared distances from the mean, over the last axis. eps is added to it, then "
+    "the root is taken.",
     "x.var divides by d_model − 1 unless you say unbiased=False (or correction=0). keepdim=True keeps an axis of "
     "length 1.",
     "`(x.var(-1, unbiased=…, keepdim=…) + …).sqrt()`",
@@ -259,8 +258,7 @@ def _(x, eps):
 @normalize.wrong(
     "rms_norm",
     "This is RMSNorm: the mean is not subtracted, and the mean of x² stands for the variance. LayerNorm centers each "
-    "row "
-    "first.",
+    "row first.",
 )
 def _(x, eps):
     return x / (x.square().mean(-1, keepdim=True) + eps).sqrt()
@@ -320,8 +318,7 @@ def _(x, eps):
 @normalize.wrong(
     "over_the_batch",
     "Mean and variance run over the batch, as in batch norm: here each position of each text has its own, over the "
-    "last "
-    "axis.",
+    "last axis.",
 )
 def _(x, eps):
     return _normalized(x, mean=0, spread=0, scale=lambda variance: (variance + eps).sqrt())
@@ -616,8 +613,7 @@ def _(w, b, W, b_lin):
 @folding.wrong(
     "bias_through_folded_weights",
     "The bias goes through the folded weights, so that it is multiplied by the gain: it is added after the gain, and "
-    "goes "
-    "through W as it was.",
+    "goes through W as it was.",
 )
 def _(w, b, W, b_lin):
     folded = w[:, None] * W
@@ -747,8 +743,8 @@ def _(W):
 
 @centering.wrong(
     "no_keepdim",
-    "The rows' means lost their axis, so that they no longer line up with the rows: keepdim=True keeps it, with length "
-    "1.",
+    "The rows' means lost their axis, so that they no longer line up with the rows: keepdim=True keeps it, with "
+    "length 1.",
 )
 def _(W):
     return W - W.mean(-1)
@@ -773,8 +769,7 @@ def _(W):
 @centering.wrong(
     "last_number_adjusted",
     "The rows sum to 0 because one number was changed, the last: the same amount must go from each number of a row, "
-    "since "
-    "that is the part which LayerNorm removes.",
+    "since that is the part which LayerNorm removes.",
 )
 def _(W):
     return torch.cat([W[:, :-1], W[:, -1:] - W.sum(-1, keepdim=True)], -1)

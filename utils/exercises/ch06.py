@@ -92,8 +92,7 @@ def _erf_gelu(x):
 
 ERF = (
     "This is GELU with erf, the exact normal distribution: GPT-2 was trained with the tanh formula, and they differ "
-    "from "
-    "the fourth decimal on."
+    "from the fourth decimal on."
 )
 RELU = "This is ReLU: GELU is smooth, and lets small negative values through."
 
@@ -682,8 +681,8 @@ loudest.hints(
 
 @loudest.wrong(
     "by_activation",
-    "The neurons are ranked by activation alone: what one writes also depends on the length of its row of W_out, and a "
-    "negative activation writes as well.",
+    "The neurons are ranked by activation alone: what one writes also depends on the length of its row of W_out, and "
+    "a negative activation writes as well.",
 )
 def _(post, W_out, k):
     return post.topk(k).indices
@@ -984,8 +983,7 @@ def _(W_in, W_out):
 @erasing.wrong(
     "wrong_axis",
     "The sums run over the neurons, so that there is a score for each of the d_model places: sum over d_model, for a "
-    "score "
-    "for each neuron.",
+    "score for each neuron.",
 )
 def _(W_in, W_out):
     return (W_in.T * W_out).sum(0) / (W_in.norm(dim=1) * W_out.norm(dim=0))
@@ -1105,8 +1103,7 @@ def _(answer, draw):
 counting.hints(
     "List every tensor of one block with its shape. How many numbers has a tensor of shape [n_heads, d_model, d_head]?",
     "Attention has W_Q, W_K, W_V, W_O and b_Q, b_K, b_V, b_O; the MLP W_in, b_in, W_out, b_out; each norm w and b. "
-    "Every "
-    "block has two norms, and one more comes after the last block.",
+    "Every block has two norms, and one more comes after the last block.",
     "The unembedding is W_E again, so it counts once, and it has no bias.",
     "`attn = cfg.n_layers * (4 * cfg.d_model * cfg.n_heads * cfg.d_head + 3 * cfg.n_heads * cfg.d_head + …)`",
 )
@@ -1205,9 +1202,8 @@ counting.wrong("total_without_embeddings", "The total leaves the embeddings out:
 
 counting.wrong(
     "heads_fill_d_model",
-    "d_model is taken for n_heads · d_head: in GPT-2 they are equal, but W_Q has n_heads · d_model · d_head numbers in "
-    "any "
-    "model.",
+    "d_model is taken for n_heads · d_head: in GPT-2 they are equal, but W_Q has n_heads · d_model · d_head numbers "
+    "in any model.",
 )(_recounted(lambda cfg, _: {"attn": cfg.n_layers * (4 * cfg.d_model**2 + 4 * cfg.d_model)}))
 
 counting.wrong(

@@ -95,8 +95,8 @@ blocks.hints(
     "each?",
     "First resid_mid = resid + attention of the normed resid; then the same with the MLP, which reads resid_mid.",
     "The sum always takes the stream as it was before the norm: resid + …, not normed + …",
-    "`normed = layer_norm(resid, block['ln1.w'], block['ln1.b'], block['eps'])`, then "
-    "`resid_mid = resid + attention(normed, block['attn.W_Q'], …)`, then the same with ln2, mlp and resid_mid",
+    "`normed = layer_norm(resid, block['ln1.w'], block['ln1.b'], block['eps'])`, then `resid_mid = resid + "
+    "attention(normed, block['attn.W_Q'], …)`, then the same with ln2, mlp and resid_mid",
 )
 
 
@@ -114,8 +114,8 @@ def _neurons(x, block):
 
 @blocks.wrong(
     "post_ln",
-    "The norms come after the sums, as in the transformer of 2017: in GPT-2 each sublayer norms what it reads, and the "
-    "stream itself is never normed.",
+    "The norms come after the sums, as in the transformer of 2017: in GPT-2 each sublayer norms what it reads, and "
+    "the stream itself is never normed.",
 )
 def _(resid, block):
     resid_mid = _norm(resid + _heads(resid, block), block, "ln1")
@@ -124,9 +124,8 @@ def _(resid, block):
 
 @blocks.wrong(
     "parallel",
-    "Attention and MLP both read the stream at the block's start, side by side: in GPT-2 the MLP reads what attention "
-    "has "
-    "left, resid_mid.",
+    "Attention and MLP both read the stream at the block's start, side by side: in GPT-2 the MLP reads what "
+    "attention has left, resid_mid.",
 )
 def _(resid, block):
     return resid + _heads(_norm(resid, block, "ln1"), block) + _neurons(_norm(resid, block, "ln2"), block)
@@ -146,8 +145,8 @@ def _(resid, block):
 
 @blocks.wrong(
     "residual_from_the_normed_stream",
-    "The sublayers' outputs are added to the normed stream: they are added to the stream itself, as it was before the "
-    "norm.",
+    "The sublayers' outputs are added to the normed stream: they are added to the stream itself, as it was before "
+    "the norm.",
 )
 def _(resid, block):
     normed = _norm(resid, block, "ln1")
@@ -415,9 +414,7 @@ def _made(answer, cfg, weights):
     if not isinstance(model, nn.Module):
         raise Unfit("GPT2 must be a torch.nn.Module: class GPT2(nn.Module), with super().__init__() first.")
     parameters = dict(model.named_parameters(remove_duplicate=False))
-    fault = _fault_of_parameters(parameters, weights)
-    if fault:
-        raise Unfit(fault)
+    _check_parameters(parameters, weights)
     like = weights["embed.W_E"]
     model.to(device=like.device, dtype=like.dtype)
     with torch.no_grad():
@@ -427,8 +424,8 @@ def _made(answer, cfg, weights):
     return model.eval()
 
 
-def _fault_of_parameters(parameters, weights):
-    """What is wrong with the names, the shapes or the number of a model's parameters; None if nothing is.
+def _check_parameters(parameters, weights):
+    """Raise Unfit where names, shapes or the number of a model's parameters are not those wanted.
 
     A second name for W_E is no second parameter: an unembedding layer may hold the same one.
     """
@@ -437,25 +434,39 @@ def _fault_of_parameters(parameters, weights):
     extra = [name for name, p in parameters.items() if name not in weights and id(p) not in wanted_ones]
     if missing:
         instead = f" It has others, like {extra[0]}." if extra else ""
-        return f"The model has no parameter called {_listed(missing)}.{instead} Each needs the name given in the text."
+        raise Unfit(
+            f"The model has no parameter called {_listed(missing, 'nor')}.{instead} Each needs the name given in the "
+            "text.",
+            kind=f"missing {_part(missing, weights)}",
+        )
     if extra:
-        return (
-            f"The model has a parameter too many: {_listed(extra)}. The unembedding is W_E, transposed, and has none "
-            f"of "
-            "its own; constants such as a mask are no parameters."
+        raise Unfit(
+            f"The model has a parameter too many: {_listed(extra, 'and')}. The unembedding is W_E, transposed, and "
+            "has none of its own; constants such as a mask are no parameters.",
+            kind="extra unembedding" if any("unembed" in name or "lm_head" in name for name in extra) else "extra",
         )
     for name, wanted in weights.items():
         if parameters[name].shape != wanted.shape:
-            return f"{name} has the shape {tuple(parameters[name].shape)}; it should be {tuple(wanted.shape)}."
+            raise Unfit(f"{name} has the shape {tuple(parameters[name].shape)}; it should be {tuple(wanted.shape)}.")
     owner: dict[int, str] = {}
-    for name, parameter in parameters.items():
-        if name in weights and owner.setdefault(id(parameter), name) != name:
-            return f"{owner[id(parameter)]} and {name} are one and the same parameter: every block has its own."
-    return None
+    for name in weights:
+        if owner.setdefault(id(parameters[name]), name) != name:
+            raise Unfit(
+                f"{owner[id(parameters[name])]} and {name} are one and the same parameter: every block has its own.",
+                kind="shared",
+            )
 
 
-def _listed(names):
-    return names[0] + (f" (nor {len(names) - 1} more)" if len(names) > 1 else "")
+def _part(missing, weights):
+    """Which whole part of the model the missing names make up; the names themselves where they are only some of it."""
+    later = {name for name in weights if name.startswith("blocks.") and not name.startswith("blocks.0.")}
+    parts = {part: {name for name in weights if name.startswith(part)} for part in ("ln_final.", "pos_embed.")}
+    parts["blocks after the first"] = later
+    return next((part for part, names in parts.items() if names == {*missing}), ", ".join(missing))
+
+
+def _listed(names, word):
+    return names[0] + (f" ({word} {len(names) - 1} more)" if len(names) > 1 else "")
 
 
 def _config(n_layers, **sizes):
@@ -550,11 +561,10 @@ def _(answer, draw):
 
 
 models.hints(
-    "Follow a token id to its logits: which function of the earlier chapters does each step, and which weights does it "
-    "need?",
-    "A module's parameters are named by the way to them: self.embed.W_E comes from a submodule embed with a parameter "
-    "W_E. "
-    "nn.ModuleList numbers the blocks.",
+    "Follow a token id to its logits: which function of the earlier chapters does each step, and which weights does "
+    "it need?",
+    "A module's parameters are named by the way to them: self.embed.W_E comes from a submodule embed with a "
+    "parameter W_E. nn.ModuleList numbers the blocks.",
     "forward: initial_residual, then the blocks one after another, then layer_norm with ln_final, then tied_unembed.",
     "`for block in self.blocks: resid = …`, then `return tied_unembed(layer_norm(resid, …, …, …), self.embed.W_E)`",
 )
@@ -587,6 +597,19 @@ class _(_Parts):
         return resid
 
 
+@models.wrong(
+    "final_norm_not_made",
+    "There is no final LayerNorm: the stream goes through one more norm, ln_final, before it is unembedded.",
+)
+class _(_Parts):
+    def __init__(self, cfg):
+        super().__init__(cfg)
+        del self.ln_final
+
+    def end(self, resid):
+        return resid
+
+
 @models.wrong("final_norm_without_gain", "The final norm's gain and bias, ln_final.w and ln_final.b, are not used.")
 class _(_Parts):
     def end(self, resid):
@@ -596,13 +619,25 @@ class _(_Parts):
 @models.wrong(
     "one_block_shared",
     "All blocks are one and the same object, as [Block(cfg)] * n_layers makes them: every block needs weights of its "
-    "own, "
-    "[Block(cfg) for _ in range(n_layers)].",
+    "own, [Block(cfg) for _ in range(n_layers)].",
 )
 class _(GPT2):
     def __init__(self, cfg):
         super().__init__(cfg)
         self.blocks = nn.ModuleList([Block(cfg)] * cfg.n_layers)
+
+
+@models.wrong(
+    "one_block_made",
+    "Only one block is made: there must be n_layers of them, each with weights of its own, and each run once.",
+)
+class _(_Parts):
+    def __init__(self, cfg):
+        super().__init__(cfg)
+        self.blocks = self.blocks[:1]
+
+    def order(self):
+        return [self.blocks[0]] * self.cfg.n_layers
 
 
 @models.wrong("first_block_every_time", "The first block is run n_layers times: run each block once, in order.")
@@ -631,6 +666,18 @@ class _(_Parts):
 
 @models.wrong("positions_left_out", "The positions are left out: the stream starts as token embedding plus position.")
 class _(_Parts):
+    def start(self, tokens):
+        return self.embed.W_E[tokens]
+
+
+@models.wrong(
+    "positions_not_made", "There is no table of positions: the stream starts as token embedding plus position, W_pos."
+)
+class _(_Parts):
+    def __init__(self, cfg):
+        super().__init__(cfg)
+        del self.pos_embed
+
     def start(self, tokens):
         return self.embed.W_E[tokens]
 
@@ -927,7 +974,8 @@ def _(answer, model, weights, tokens) -> Float[Tensor, "batch pos d_vocab"]:
     more = {*model.state_dict()} - tensors
     if more:
         raise Unfit(
-            f"The model has a tensor that it had not before, {min(more)}. The unembedding is W_E, the same tensor."
+            f"The model has a tensor that it had not before, {min(more)}. The unembedding is W_E, the same tensor.",
+            kind="a second table",
         )
     _right_parameters(model, weights)
     with torch.no_grad():
@@ -940,8 +988,7 @@ def _right_error(error, name, model, before):
     if any(not torch.equal(now, before[n]) for n, now in model.named_parameters()):
         raise Unfit(
             "An error is raised, but by then some tensors have been copied already, so that the model is half one and "
-            "half "
-            "the other. Check all names and shapes first, then copy."
+            "half the other. Check all names and shapes first, then copy."
         )
 
 
@@ -951,8 +998,8 @@ def _right_parameters(model, weights):
         if parameter.untyped_storage().data_ptr() in memory:
             raise Unfit(
                 f"{name} now shares its memory with the tensor in weights: when one changes, so does the other. Copy "
-                f"the "
-                "values."
+                "the values.",
+                kind="shared memory",
             )
         if not parameter.requires_grad:
             raise Unfit(f"{name} no longer requires a gradient, so that the model could not be trained any further.")
@@ -1035,14 +1082,9 @@ loading.hints(
 @loading.wrong(
     "not_strict",
     "Names that do not fit are passed over, as with strict=False: a missing or an extra name must be an error, or a "
-    "model "
-    "that is half random goes unnoticed.",
+    "model that is half random goes unnoticed.",
 )
 def _(model, weights):
-    parameters = dict(model.named_parameters())
-    for name in parameters.keys() & weights.keys():
-        if parameters[name].shape != weights[name].shape:
-            raise ValueError(name)
     model.load_state_dict(weights, strict=False)
 
 
@@ -1061,9 +1103,8 @@ def _(model, weights):
 
 @loading.wrong(
     "half_copied",
-    "The copying has begun when the error is raised, as load_state_dict does it too: check all names and shapes first, "
-    "so "
-    "that nothing has been copied then.",
+    "The copying has begun when the error is raised, as load_state_dict does it too: check all names and shapes "
+    "first, so that nothing has been copied then.",
 )
 def _(model, weights):
     model.load_state_dict(weights)
@@ -1119,9 +1160,8 @@ def _(model, weights):
 
 @loading.wrong(
     "reshapes",
-    "A weight of another shape is reshaped until it fits: a wrong shape is a sign that something else is wrong, so it "
-    "must "
-    "be an error that names it.",
+    "A weight of another shape is reshaped until it fits: a wrong shape is a sign that something else is wrong, so "
+    "it must be an error that names it.",
 )
 def _(model, weights):
     parameters = dict(model.named_parameters())
@@ -1143,8 +1183,7 @@ def _(model, weights):
 @loading.wrong(
     "model_unchanged",
     "The model that was given has not changed: the values must be copied into its own parameters, in place. A new "
-    "model, or "
-    "new entries in a dict of parameters, do not reach it.",
+    "model, or new entries in a dict of parameters, do not reach it.",
 )
 def _(model, weights):
     before = {name: p.detach().clone() for name, p in model.named_parameters()}
@@ -1401,13 +1440,12 @@ def _(draw):
 
 
 scored.hints(
-    "Position 0 has read token 0, and predicts. Which token is the truth about its prediction, and which position has "
-    "none?",
+    "Position 0 has read token 0, and predicts. Which token is the truth about its prediction, and which position "
+    "has none?",
     "Position i's logits are about token i + 1: cut the last position off the logits, and the first token off the "
     "tokens.",
     "log_softmax over d_vocab gives log-probabilities, safely. gather(-1, index) picks one of them at each position; "
-    "the "
-    "index needs a last axis of length 1.",
+    "the index needs a last axis of length 1.",
     "`logits[:, :-1].log_softmax(-1).gather(-1, tokens[:, …, None]).squeeze(…)`",
 )
 
@@ -1427,8 +1465,7 @@ def _(logits, tokens):
 @scored.wrong(
     "no_shift_at_all",
     "Each position is asked about its own token, and there is one too many: position i predicts token i + 1, so n "
-    "tokens "
-    "give n − 1 numbers.",
+    "tokens give n − 1 numbers.",
 )
 def _(logits, tokens):
     return _picked(logits.log_softmax(-1), tokens)
@@ -1437,8 +1474,7 @@ def _(logits, tokens):
 @scored.wrong(
     "own_tokens_from_the_second",
     "The first position is cut off both, so that each position is asked about its own token: cut the logits' last "
-    "position "
-    "and the tokens' first.",
+    "position and the tokens' first.",
 )
 def _(logits, tokens):
     return _picked(logits[:, 1:].log_softmax(-1), tokens[:, 1:])
@@ -1611,8 +1647,7 @@ loss.hints(
 @loss.wrong(
     "mean_of_sums",
     "The losses are added up in each text, and only the texts are averaged: average over all tokens, or long texts "
-    "weigh "
-    "more.",
+    "weigh more.",
 )
 def _(logits, tokens):
     return -token_log_probs(logits, tokens).sum(-1).mean()
@@ -1625,8 +1660,8 @@ def _(logits, tokens):
 
 @loss.wrong(
     "counts_the_bos_target",
-    "The first token is counted as a target too: rolled round to the end, the last position is asked about it. Nothing "
-    "predicts the first token.",
+    "The first token is counted as a target too: rolled round to the end, the last position is asked about it. "
+    "Nothing predicts the first token.",
 )
 def _(logits, tokens):
     return -_picked(logits.log_softmax(-1), tokens.roll(-1, 1)).mean()
@@ -1655,9 +1690,8 @@ def _(logits, tokens):
 
 @loss.wrong(
     "no_shift_but_cut",
-    "The last position is cut off both logits and tokens: cut the logits' last and the tokens' first, so that position "
-    "i "
-    "meets token i + 1.",
+    "The last position is cut off both logits and tokens: cut the logits' last and the tokens' first, so that "
+    "position i meets token i + 1.",
 )
 def _(logits, tokens):
     return -_picked(logits[:, :-1].log_softmax(-1), tokens[:, :-1]).mean()
@@ -1802,7 +1836,23 @@ def _(answer, cfg, batch, pos) -> dict[str, tuple[int, ...]]:
     ):
         if names:
             raise Unfit(f"{names[0]} is {what}{f', and {len(names) - 1} more like it' if len(names) > 1 else ''}.")
-    return {name: said.get(name, shape) for name, shape in table.items()}
+    for name, shape in table.items():
+        wrong = said.get(name, shape)
+        if not isinstance(wrong, (tuple, list)):
+            raise Unfit(f"Give a tuple for {name}, not {wrong!r}.")
+        if tuple(wrong) != shape:
+            raise Unfit(
+                f"{name} is said to have the shape {tuple(wrong)}; it has {shape}.",
+                kind=f"{name.rpartition('.')[2]}: {_in_words(wrong, cfg, batch, pos)}",
+            )
+    return table
+
+
+def _in_words(shape, cfg, batch, pos):
+    """A shape as axis names, so that a mistake is known whatever the lengths are: "batch n_heads pos d_head"."""
+    names = {pos: "pos", batch: "batch", cfg.n_ctx: "n_ctx", cfg.d_mlp: "d_mlp", cfg.d_model: "d_model"}
+    names |= {cfg.d_head: "d_head", cfg.n_heads: "n_heads", 1: "1"}
+    return " ".join(names.get(n, str(n)) if isinstance(n, int) else "?" for n in shape)
 
 
 @shapes.on_reference
@@ -1831,8 +1881,7 @@ def _(draw):
 shapes.hints(
     "Which four kinds of tensor are there? One has d_model numbers at each position; what have the others?",
     "The stream and all that is added to it: (batch, pos, d_model). Inside a head: (batch, pos, n_heads, d_head). "
-    "Scores and "
-    "pattern: a grid of queries and keys for each head. Inside the MLP: (batch, pos, d_mlp).",
+    "Scores and pattern: a grid of queries and keys for each head. Inside the MLP: (batch, pos, d_mlp).",
     "A norm's scale is one number for each position, kept as an axis of length 1.",
     "`for i in range(cfg.n_layers): shapes[f'blocks.{i}.attn.hook_q'] = (batch, pos, …, …)`",
 )
@@ -1923,12 +1972,10 @@ def from_a_text_table(cfg, batch, pos):
     """Axis names as text, turned into numbers."""
     length = {"b": batch, "p": pos, "m": cfg.d_model, "h": cfg.n_heads, "d": cfg.d_head, "f": cfg.d_mlp, "1": 1}
     rows = (
-        "hook_resid_pre:bpm "
-        "ln1.hook_scale:bp1 ln1.hook_normalized:bpm attn.hook_q:bphd attn.hook_k:bphd "
-        "attn.hook_v:bphd "
-        "attn.hook_attn_scores:bhpp attn.hook_pattern:bhpp attn.hook_z:bphd hook_attn_out:bpm hook_resid_mid:bpm "
-        "ln2.hook_scale:bp1 ln2.hook_normalized:bpm mlp.hook_pre:bpf mlp.hook_post:bpf hook_mlp_out:bpm "
-        "hook_resid_post:bpm"
+        "hook_resid_pre:bpm ln1.hook_scale:bp1 ln1.hook_normalized:bpm attn.hook_q:bphd attn.hook_k:bphd "
+        "attn.hook_v:bphd attn.hook_attn_scores:bhpp attn.hook_pattern:bhpp attn.hook_z:bphd hook_attn_out:bpm "
+        "hook_resid_mid:bpm ln2.hook_scale:bp1 ln2.hook_normalized:bpm mlp.hook_pre:bpf mlp.hook_post:bpf "
+        "hook_mlp_out:bpm hook_resid_post:bpm"
     ).split()
     every = [f"blocks.{i}.{row}" for i in range(cfg.n_layers) for row in rows]
     every += ["hook_embed:bpm", "hook_pos_embed:bpm", "ln_final.hook_scale:bp1", "ln_final.hook_normalized:bpm"]

@@ -54,7 +54,14 @@ class Special:
 
 
 class Unfit(Exception):
-    """Raised by a probe: what the answer gave cannot be used. Its sentence goes to the learner as it stands."""
+    """Raised by a probe: what the answer gave cannot be used. Its sentence goes to the learner as it stands.
+
+    Two answers show the same mistake when their `kind` is the same; left out, when their sentences are.
+    """
+
+    def __init__(self, sentence: str, kind: str = ""):
+        super().__init__(sentence)
+        self.kind = kind or sentence
 
 
 class DeclarationError(Exception):
