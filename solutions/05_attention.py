@@ -473,7 +473,8 @@ show.heads(
 #
 # GPT-2 guesses the next token at *every* position at once. If position 3 could look at position 4, the answer would
 # be in front of it: in training it would learn to copy and nothing else, and in use there is nothing to copy from. So
-# a query may look at itself and back, never forward. Attention of this kind is called **causal**.
+# a query may look at itself and back, never forward. Attention of this kind is called **causal**, and a model that
+# goes on in this way, token by token, **autoregressive**.
 #
 # It has a price. When GPT-2 stands at "it" in *because it was too tired*, it has not read "tired" yet. So "it" can
 # only collect candidates. Had the street been too *wide*, "it" would have looked exactly the same; which one is meant
@@ -1680,7 +1681,7 @@ show.bars(
     chances,
     title='The probability of " kitten" when the last position may not look at it',
     note="Where the bar falls, the look mattered.",
-    x_name="where the look is forbidden",
+    x_name="what is cut",
     y_name='probability of " kitten"',
 )
 
@@ -1743,7 +1744,7 @@ show.bars(
 #
 # </details>
 
-# %% [markdown] key="glossary"
+# %% [markdown] key="glossary" covers="N21"
 # ## Words met
 #
 # | term | meaning |
@@ -1751,7 +1752,8 @@ show.bars(
 # | self-attention | queries, keys and values all come from the same tokens |
 # | query, key, value | what a position looks for; what it is found by; what it hands over |
 # | score | query · key, divided by √d_head; before mask and softmax |
-# | causal mask | −∞ on every key that comes after the query |
+# | causal mask | −∞ on every key that comes after the query; attention with it is causal |
+# | autoregressive | of a model that guesses each token from those before it, one after the other |
 # | pattern | each query's weights over the keys, rows sum to 1 |
 # | z | a head's mixture of values, d_head numbers for each position |
 # | head | one set of W_Q, W_K, W_V, W_O; d_head wide |
