@@ -62,8 +62,8 @@ def lab(notebook, tmp_path_factory):
         try:
             yield f"http://127.0.0.1:{port}/lab/tree/{{}}.ipynb?token=t&reset"  # without what was open before
         finally:
-            server.terminate()
-            server.wait(30)
+            server.kill()
+            server.wait()
 
 
 @pytest.fixture

@@ -111,6 +111,16 @@ def _(x, W, b):
     return project_heads(x, W[:1].expand_as(W), b)
 
 
+@projection.wrong(
+    "reshaped_not_moved",
+    "W is reshaped to [d_model, n_heads·d_head] although n_heads stands first: reshape only cuts the numbers anew, it "
+    "moves no axis. Move n_heads behind d_model first (permute, rearrange or einsum).",
+)
+def _(x, W, b):
+    n_heads, d_model, d_head = W.shape
+    return (x @ W.reshape(d_model, n_heads * d_head)).reshape(*x.shape[:2], n_heads, d_head) + b
+
+
 @projection.right
 def with_matmul(x, W, b):
     return (x[:, None] @ W).transpose(1, 2) + b
@@ -192,6 +202,22 @@ def _(q, k):
 )
 def _(q, k):
     return attention_scores(q, k) / sqrt(q.shape[-2])
+
+
+@scores.wrong(
+    "scaled_by_n_heads",
+    "You divide by the root of n_heads. Each head's dot product runs over d_head numbers, the last axis of q.",
+)
+def _(q, k):
+    return attention_scores(q, k) * sqrt(q.shape[-1] / q.shape[-2])
+
+
+@scores.wrong(
+    "scaled_by_query_pos",
+    "You divide by the root of the number of queries. Each head's dot product runs over d_head numbers, q's last axis.",
+)
+def _(q, k):
+    return attention_scores(q, k) * sqrt(q.shape[-1] / q.shape[1])
 
 
 @scores.wrong("transposed", "Rows and columns are swapped: in row i, column j belongs the score of query i with key j.")
@@ -456,6 +482,11 @@ def _(draw):
     return (draw.normal("2 3 6 6", scale=100.0),)
 
 
+@pattern_of.special("where one text's scores are far below another's")
+def _(draw):
+    return (draw.normal("2 3 6 6") + torch.tensor([300.0, -300.0], device=draw.device)[:, None, None, None],)
+
+
 @pattern_of.prop("rows_sum_to_1")
 def _(answer, draw):
     total = answer(draw.normal("2 3 5 5", scale=3.0)).sum(-1)
@@ -514,6 +545,29 @@ def _(scores):
 @pattern_of.wrong("not_masked", "Nothing is masked: every query still looks at keys that come after it.")
 def _(scores):
     return scores.softmax(-1)
+
+
+@pattern_of.wrong(
+    "overflow",
+    "exp of a large score overflows to ∞, and ∞/∞ is NaN: subtract each row's largest score first, which leaves the "
+    "result as it is.",
+)
+def _(scores):
+    weights = causal_mask(scores).exp()
+    return weights / weights.sum(-1, keepdim=True)
+
+
+@pattern_of.wrong(
+    "largest_of_all",
+    (
+        "The largest score of the whole tensor is subtracted: rows far below it round to 0/0. Take the largest of "
+        "each row."
+    ),
+)
+def _(scores):
+    masked = causal_mask(scores)
+    weights = (masked - masked.max()).exp()
+    return weights / weights.sum(-1, keepdim=True)
 
 
 @pattern_of.right
@@ -612,6 +666,17 @@ def _(pattern, v):
     return mix_values(pattern, v.sum(0, keepdim=True).expand_as(v))
 
 
+@mixing.wrong(
+    "reshaped_not_moved",
+    "The result [batch n_heads query_pos d_head] is reshaped to the wanted shape: reshape only cuts the numbers anew, "
+    "it "
+    "moves no axis. Move n_heads behind query_pos with transpose.",
+)
+def _(pattern, v):
+    batch, n_heads, query_pos, _ = pattern.shape
+    return (pattern @ v.transpose(1, 2)).reshape(batch, query_pos, n_heads, v.shape[-1])
+
+
 @mixing.right
 def with_matmul(pattern, v):
     return (pattern @ v.transpose(1, 2)).transpose(1, 2)
@@ -696,6 +761,17 @@ def _(z, W_O, b_O):
 @output.wrong("bias_forgotten", "The bias b_O is not added.")
 def _(z, W_O, b_O):
     return attention_out(z, W_O, torch.zeros_like(b_O))
+
+
+@output.wrong(
+    "reshaped_not_moved",
+    "z is reshaped with its axes out of order, [batch n_heads pos d_head]: reshape only cuts the numbers anew. Keep "
+    "pos "
+    "before n_heads when you flatten the last two axes.",
+)
+def _(z, W_O, b_O):
+    batch, pos = z.shape[:2]
+    return z.transpose(1, 2).reshape(batch, pos, -1) @ W_O.flatten(0, 1) + b_O
 
 
 @output.right
@@ -1096,6 +1172,11 @@ def _(pattern):
     return pattern.diagonal(-1, dim1=-2, dim2=-1).sum(-1).mean(0) / pattern.shape[-1]
 
 
+@previous.wrong("averages_over_everything", "Everything is averaged into one number: keep one score for each head.")
+def _(pattern):
+    return pattern.diagonal(-1, dim1=-2, dim2=-1).mean()
+
+
 @previous.right
 def with_indices(pattern):
     i = torch.arange(1, pattern.shape[-1], device=pattern.device)
@@ -1357,6 +1438,11 @@ def _(W_E, W_Q, W_K, head, ids):
 @qk.wrong("scaled", "The table is divided by √d_head: here it is wanted unscaled.")
 def _(W_E, W_Q, W_K, head, ids):
     return qk_circuit(W_E, W_Q, W_K, head, ids) / sqrt(W_Q.shape[-1])
+
+
+@qk.wrong("whole_vocabulary", "The table is of the whole vocabulary: only rows and columns of ids are wanted.")
+def _(W_E, W_Q, W_K, head, ids):
+    return W_E @ W_Q[head] @ W_K[head].T @ W_E.T
 
 
 @qk.right
