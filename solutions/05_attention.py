@@ -18,7 +18,7 @@
 # - **Compute** a head's queries, keys, values, scores, pattern and output, and name every axis on the way.
 # - **Explain** why scores are divided by $\sqrt{d_\text{head}}$, and why the mask comes before the softmax.
 # - **Build** a whole attention layer, put it into the model, and **prove** that no position sees the future.
-# - **Find** the heads that look at the previous word, that rest on the first token, that continue a repetition.
+# - **Measure**, in any model, which heads look at the previous word, rest on the first token, continue a repetition.
 # - **Read** from the weights alone what a head looks for and what it writes.
 #
 # **Builds on** 00 (named axes), 01 (queries, keys, values and softmax), 03 (the residual stream), 04 (LayerNorm).
@@ -182,7 +182,7 @@ show.table(
 # | symbol | in words | name in the model | axes |
 # |---|---|---|---|
 # | $q, k, v$ | query, key, value | `hook_q`, `hook_k`, `hook_v` | batch pos n_heads d_head |
-# | $q \cdot k / \sqrt{d_\text{head}}$ | score: how well key $j$ fits query $i$ | `hook_attn_scores` | batch n_heads query_pos key_pos |
+# | $q \cdot k / \sqrt{d_\text{head}}$ | score: how well key $j$ fits query $i$ | `hook_attn_scores` (masked already) | batch n_heads query_pos key_pos |
 # | $A$ | pattern: each query's weights over the keys | `hook_pattern` | batch n_heads query_pos key_pos |
 # | $z$ | the values, mixed by the pattern | `hook_z` | batch pos n_heads d_head |
 # | out | what the layer adds to the stream | `hook_attn_out` | batch pos d_model |
@@ -427,7 +427,7 @@ by_matmul = q.transpose(1, 2) @ k.permute(0, 2, 3, 1) / q.shape[-1] ** 0.5
 torch.allclose(by_matmul, attention_scores(q, k), atol=1e-4)
 
 # %% [markdown] key="which-is-it" covers="M11"
-# **Use it** on the question from the top: which word is "it"? First an honest look at what the pocket model can know
+# **Use it** on the question that opened the chapter: who is "it"? First an honest look at what the pocket model knows
 # of the sentence about the animal. It has met only the words of its own small world; all other tokens share one
 # embedding, and to the model they look alike.
 
@@ -580,7 +580,7 @@ show.matrix(
     rows=tokens[3:6],
     columns=tokens[:6],
     title="Scores after the mask: the last three queries",
-    note=f"Positions 3, 4 and 5. The first of them sees {last_three[0].isfinite().sum()} keys.",
+    note=f"Positions 3, 4 and 5. The first of them sees {(last_three[0] > -1e4).sum()} keys: compare with your guess.",
     row_name="query",
     column_name="key",
     value_name="score",
@@ -678,8 +678,9 @@ show.tokens(
 # ### A place to rest: BOS
 #
 # The softmax makes a head spend its whole weight, even where it has found nothing. Somewhere the weight must go, and
-# it should do no harm there. Trained models learn a solution: they put it on the first token, which is always BOS and
-# says nothing about the text. How much rests there?
+# it should do no harm there. Trained models learn a solution: they put it on the first token. Here that is always BOS,
+# which says nothing about the text. (GPT-2's training rows began anywhere in a text; its heads rest on the first
+# position all the same.) How much rests there?
 
 # %% key="bos-weight" tags=["demo"]
 on_bos = all_patterns[:, :, 1:, 0].mean(-1)  # [layer n_heads], the mean over the queries after BOS
@@ -716,8 +717,8 @@ show.points(
 )
 
 # %% [markdown] key="bos-three-jobs" covers="N4"
-# In GPT-2 one token, `<|endoftext|>`, has three jobs: it begins a text (BOS), it ends a text (EOS), and it fills
-# short rows of a batch (padding). Is that not confusing?
+# In GPT-2 one token, `<|endoftext|>`, has three jobs: it begins a text (BOS), it ends a text (EOS), and by
+# convention it fills short rows of a batch (padding). Is that not confusing?
 #
 # - **BOS and EOS**: in training texts follow one another, with one such token between. It ends the one and begins the
 #   next, and both times it says the same: what came before does not matter now.
@@ -881,8 +882,8 @@ concatenated = z.flatten(-2) @ attn.W_O.flatten(0, 1) + attn.b_O
 torch.allclose(concatenated, attention_out(z, attn.W_O, attn.b_O), atol=1e-5)
 
 # %% [markdown] key="written-text"
-# **Use it.** How much does this layer change each position? Below each token is the length of what attention adds, as
-# a share of the length of the stream it is added to.
+# **Use it.** How much does this layer change each position? Below each token stands how many times as long as the
+# stream before is what attention adds. In layer 0 the stream is still a bare embedding, short beside what is written.
 
 # %% key="written" tags=["demo"]
 added = use(attention_out)(cache["z", layer], attn.W_O, attn.b_O)[0]  # [pos d_model]
@@ -893,7 +894,7 @@ show.tokens(
     (added.norm(dim=-1) / before.norm(dim=-1)).round(decimals=2),
     title=f"How much attention of layer {layer} adds to the stream",
     note="The length of what is added ÷ the length of the stream before.",
-    value_name="share",
+    value_name="times",
 )
 
 # %% [markdown] key="whole-layer" covers="N8"
@@ -1012,9 +1013,9 @@ both("What comes next, with your attention?", "Compare with the first table.", t
 # text above:
 
 # %% key="parallel" tags=["demo"]
-weights = [getattr(attn, name) for name in NAMES]
-at_once = layer_of(x, *weights)  # [batch pos d_model]
-one_by_one = [layer_of(x[:, : i + 1], *weights)[:, -1:] for i in range(x.shape[1])]
+layer_weights = [getattr(attn, name) for name in NAMES]
+at_once = layer_of(x, *layer_weights)  # [batch pos d_model]
+one_by_one = [layer_of(x[:, : i + 1], *layer_weights)[:, -1:] for i in range(x.shape[1])]
 one_by_one = torch.cat(one_by_one, dim=1)  # [batch pos d_model]
 print("all at once equals one after the other:", torch.allclose(at_once, one_by_one, atol=1e-4))
 
@@ -1034,7 +1035,7 @@ bare, places = cache["hook_embed"], cache["hook_pos_embed"]  # [batch pos d_mode
 
 def change(before, after):
     """How far the layer's output at the last position moves, relative to its length."""
-    before, after = layer_of(before, *weights)[0, -1], layer_of(after, *weights)[0, -1]  # [d_model]
+    before, after = layer_of(before, *layer_weights)[0, -1], layer_of(after, *layer_weights)[0, -1]  # [d_model]
     return ((after - before).norm() / before.norm()).item()
 
 
@@ -1363,9 +1364,13 @@ show.heads(
 # head's query at the second *A* asks for exactly this. So **two heads in two layers work together**, through the
 # stream, and a model with a single layer cannot do it this way.
 #
-# In training such a pair appears rather suddenly, and some small models never get one. Whether the model in front of
-# you has one is what the two figures above say: in a model that has, some bars stand far above the line of even
-# attention, and the curve of guesses is near 1 in the second half.
+# In training such a pair appears rather suddenly, and some small models never get one. In a model that has one, some
+# bars above come near 1, and the curve of guesses is near 1 in the second half. And this model?
+
+# %% key="induction-verdict" tags=["demo"]
+best = induction.max().item()
+print(f"The highest induction score here is {best:.2f}.", end=" ")
+print("That is an induction head." if best > 0.5 else "This model has no induction head; GPT-2 small has several.")
 
 # %% [markdown] key="convolution" covers="N14" terms="convolution"
 # ## 12 · Attention and convolution
@@ -1415,26 +1420,6 @@ show.matrices(
     value_name="weight",
 )
 
-# %% key="convolution-share" tags=["demo"]
-def in_common(layer, head):
-    """The share of its weight that the head puts where the convolution does, on the other story."""
-    _, fitted, there = beside(layer, head)
-    return torch.minimum(there, fitted).sum(-1)[1:].mean().item()
-
-
-share = [[in_common(i, head) for head in range(n_heads)] for i in range(n_layers)]
-show.matrix(
-    tensor(share).round(decimals=2),
-    rows=layer_names,
-    columns=head_names,
-    title="How far a fixed convolution can stand in for each head",
-    note="1: it looks where the head does, on a story that it was not fitted to. 0: nowhere.",
-    row_name="layer",
-    column_name="head",
-    value_name="share",
-    diverging=False,
-)
-
 # %% [markdown] key="convolution-text" covers="N14"
 # So attention is a **generalized convolution**. Both replace each position by a weighted mixture of others, with the
 # same rule at all positions. A convolution's weights depend on the distance alone and are learned once. Attention's
@@ -1449,7 +1434,7 @@ show.matrix(
 #
 # Follow the first through the head: a token's embedding is read by $W_V$, written by $W_O$ and turned into logits by
 # $W_U$. All four are linear, so they are one matrix: the **OV circuit** (output–value). It says how reading one token
-# changes the logit of every other.
+# changes the logit of every token, its own among them.
 
 # %% [markdown] key="ov-circuit"
 # ### Exercise 05.11 · OV circuit
@@ -1567,7 +1552,7 @@ show.matrix(
 
 # %% [markdown] key="qk-circuit-text" terms="QK circuit"
 # The second question: which token does a head look for? The score of two tokens is the product of the one's query
-# with the other's key. Again all is linear until the softmax, and one matrix says it all: the **QK circuit**
+# with the other's key. That is linear in each of the two tokens, so one matrix says it all: the **QK circuit**
 # (query–key).
 
 # %% [markdown] key="qk-circuit"
@@ -1739,7 +1724,7 @@ show.bars(
 #
 # Right, in exact arithmetic: $e^{s_j}$ divided by the sum over all keys, divided again by the visible share, is
 # $e^{s_j}$ divided by the sum over the visible keys. Without the last division it is wrong. In floating point it can
-# fail as well: where a hidden score is larger than the others by a hundred, all visible weights round to 0 before the
+# fail as well: where a hidden score is larger than the others by two hundred, all visible weights round to 0 before the
 # last division.
 #
 # </details>
