@@ -44,6 +44,8 @@ def exercise(id_or_name: str):
         UnknownExercise: neither is known; the sentence names the nearest ones.
     """
     _load()
+    if not isinstance(id_or_name, str):
+        raise UnknownExercise('Say which exercise by its id or its name, as "05.2" or "attention_scores".')
     if id_or_name in _by_id:
         return _by_id[id_or_name]
     found = [e for e in all_exercises() if e.name == id_or_name]

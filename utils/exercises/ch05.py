@@ -220,6 +220,15 @@ def _(q, k):
     return attention_scores(q, k) * sqrt(q.shape[-1] / q.shape[1])
 
 
+@scores.wrong(
+    "masked_already",
+    "The future is masked already: that is the next step, 05.3. Here every query gets a score with every key.",
+)
+def _(q, k):
+    dots = attention_scores(q, k)
+    return dots.masked_fill(torch.ones_like(dots[0, 0]).triu(1).bool(), float("-inf"))
+
+
 @scores.wrong("transposed", "Rows and columns are swapped: in row i, column j belongs the score of query i with key j.")
 def _(q, k):
     return attention_scores(k, q)
@@ -320,6 +329,11 @@ def _(draw):
 @mask.special("on large scores of both signs")
 def _(draw):
     return (draw.normal("2 3 6 6", scale=300.0),)
+
+
+@mask.special("on scores that are all far below zero")
+def _(draw):
+    return (draw.normal("2 3 6 6", mean=-15_000.0),)
 
 
 @mask.prop("no_weight_on_the_future")
@@ -485,6 +499,11 @@ def _(draw):
 @pattern_of.special("where one text's scores are far below another's")
 def _(draw):
     return (draw.normal("2 3 6 6") + torch.tensor([300.0, -300.0], device=draw.device)[:, None, None, None],)
+
+
+@pattern_of.special("on scores that are all far below zero")
+def _(draw):
+    return (draw.normal("2 3 6 6", mean=-15_000.0),)
 
 
 @pattern_of.prop("rows_sum_to_1")
@@ -833,6 +852,12 @@ def _layer(draw, x):
         scale = 1.5 if letter in "QK" else 1.0
         weights += [draw.weight("n_heads d_model d_head", "d_model") * scale, draw.normal("n_heads d_head")]
     return (x, *weights, draw.weight("n_heads d_head d_model", "n_heads d_head"), draw.normal("d_model"))
+
+
+@whole.special("where all scores are far below zero")
+def _(draw):
+    x, W_Q, b_Q, W_K, b_K, *rest = _layer(draw, draw.normal("batch pos d_model"))
+    return x, W_Q, b_Q + 40, W_K, b_K - 40, *rest
 
 
 @whole.prop("future_never_changes_the_past")

@@ -451,6 +451,7 @@ def _(answer, model, generator):
     facts = {"parameters are the same objects": same}
     facts["parameters can be trained"] = all(p.requires_grad and p.is_leaf for p in after.values())
     values = {name: p.detach().clone() for name, p in after.items()}
+    facts["the generator moves on"] = not torch.equal(generator.get_state(), start)
     generator.set_state(start)
     answer(model, generator)
     facts["the generator decides"] = all(torch.equal(p, values[n]) for n, p in model.named_parameters())
@@ -915,13 +916,18 @@ def _gradients(draw, scale):
 
 @clipping.fresh
 def _(draw):
-    return _gradients(draw, 3.0), 1.0
+    return _gradients(draw, 3.0), 0.7
 
 
 @clipping.fresh
 def _(draw):
     """Small gradients stay as they are."""
     return _gradients(draw, 0.01), 1.0
+
+
+@clipping.special("with a larger max_norm")
+def _(draw):
+    return _gradients(draw, 3.0), 2.5
 
 
 @clipping.special("where every gradient is zero")

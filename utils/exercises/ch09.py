@@ -486,6 +486,16 @@ def _(draw):
     return draw.normal("3 5"), 0
 
 
+@top_k.special("for a k below 0")
+def _(draw):
+    return draw.normal("3 5"), -2
+
+
+@top_k.special("on the logits of a single position")
+def _(draw):
+    return draw.normal("7"), 3
+
+
 top_k.hints(
     "Which k tokens stay in each row? What must the others' logits be, so that softmax gives them nothing?",
     "topk gives values and indices. The smallest value kept is a threshold, but think of rows with equal logits.",
@@ -648,6 +658,16 @@ def _(draw):
 @top_p.special("for p above 1")
 def _(draw):
     return draw.normal("3 5"), 1.2
+
+
+@top_p.special("for a p below 0")
+def _(draw):
+    return draw.normal("3 5"), -0.5
+
+
+@top_p.special("on the logits of a single position")
+def _(draw):
+    return torch.tensor([0.0, 3.0, 1.0, 2.0], device=draw.device), 0.8
 
 
 @top_p.special("for p = 0")
@@ -883,16 +903,18 @@ def by_loops(logits, tokens, penalty):
 loop = Exercise("09.7", difficulty=4, minutes=20, vary=(), exact=False)
 
 
-class Toy:
+class Toy(torch.nn.Module):
     """A model small enough to search through: its logits depend on every token it sees and on where each stands."""
 
     def __init__(self, d_vocab, n_ctx, seed, device):
+        super().__init__()
         generator = torch.Generator().manual_seed(seed)
         self.cfg = SimpleNamespace(n_ctx=n_ctx, d_vocab=d_vocab, d_vocab_out=d_vocab)
-        self.by_token = torch.randn(n_ctx, d_vocab, d_vocab, generator=generator).to(device)
-        self.by_place = torch.randn(n_ctx, d_vocab, generator=generator).to(device)
+        self.by_token = torch.nn.Parameter(torch.randn(n_ctx, d_vocab, d_vocab, generator=generator).to(device))
+        self.by_place = torch.nn.Parameter(torch.randn(n_ctx, d_vocab, generator=generator).to(device))
+        self.requires_grad_(False)
 
-    def __call__(self, tokens):
+    def forward(self, tokens, **options):
         """[batch pos] → [batch pos d_vocab]; more than n_ctx tokens are refused."""
         pos = tokens.shape[1]
         if pos > self.cfg.n_ctx:
@@ -979,6 +1001,11 @@ def _(draw):
 @loop.special("where the eos token is number 0")
 def _(draw):
     return _loop_case(draw, 2, 5, {(1, 1): 0}, 0, prompt=[[1, 2], [3, 4]])
+
+
+@loop.special("for a batch of one and another n_ctx")
+def _(draw):
+    return _loop_case(draw, 3, 6, {(0, 4): 6}, 6, n_ctx=4, prompt=[[1, 2, 3]])
 
 
 @loop.special("with n_new = 0")
@@ -1140,9 +1167,11 @@ def beam_search(
     return _with_new(tokens, rows)
 
 
-def _beam_case(draw, d_vocab, n_new, beams, eos=None, penalty=0.0):
-    seed, device = draw.integer(0, 2**31), draw.device
-    return Build(lambda: Toy(d_vocab, 12, seed, device)), draw.ids("3 2", d_vocab), n_new, beams, eos, penalty
+def _beam_case(draw, seed, d_vocab, n_new, beams, eos=None, penalty=0.0):
+    """The model and the text are fixed: on some random ones a wrong search finds the right answer."""
+    device, generator = draw.device, torch.Generator().manual_seed(seed)
+    tokens = torch.randint(d_vocab, (3, 2), generator=generator).to(device)
+    return Build(lambda: Toy(d_vocab, 12, seed, device)), tokens, n_new, beams, eos, penalty
 
 
 for _where, _case in {
@@ -1158,9 +1187,7 @@ for _where, _case in {
 
         @beam.special(_where)
         def _(draw, _case=_case, _times=_times):
-            for _ in range(_times):
-                draw.integer(0, 9)
-            return _beam_case(draw, *_case)
+            return _beam_case(draw, 11 + _times, *_case)
 
 
 beam.hints(
@@ -1724,6 +1751,16 @@ def _(draw):
 @min_p.special("for p = 1, where only the likeliest stays")
 def _(draw):
     return draw.normal("3 6"), 1.0
+
+
+@min_p.special("for a p below 0")
+def _(draw):
+    return draw.normal("3 5"), -0.5
+
+
+@min_p.special("on the logits of a single position")
+def _(draw):
+    return torch.tensor([0.0, 3.0, 1.0, 2.5], device=draw.device), 0.5
 
 
 @min_p.special("for p = 0")

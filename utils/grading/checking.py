@@ -1,6 +1,5 @@
 """`check`: one answer, the checks in their fixed order, one verdict. It never raises for anything the answer does."""
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -10,12 +9,12 @@ from torch import Tensor
 from utils.exercises import exercise as find_exercise
 from utils.exercises.declare import Exercise, named_axes
 from utils.grading.activations import activations
+from utils.grading.callable import not_callable
 from utils.grading.cases import fresh_cases, reference_cases
 from utils.grading.compare import Difference
 from utils.grading.diagnosis import Diagnosis, diagnose, property_failure, which_property
 from utils.grading.held import Patches, originals
 from utils.grading.mismatch import mismatch_of
-from utils.grading.plain import describe
 from utils.grading.raised import STOPPED
 from utils.grading.run import Outcome
 from utils.grading.trial import Trial, try_answer
@@ -48,9 +47,9 @@ def check(
     exercise = find_exercise(exercise_id)
     with originals(timeout) as patches:
         try:
-            early = _before_running(exercise, answer)
+            early = not_callable(exercise, answer, patches)
             if early is not None:
-                return early
+                return _no(exercise, *early)
             return _Grading(exercise, answer, reference, device, seed, patches).verdict()
         except KeyboardInterrupt:
             return _no(exercise, "runs", STOPPED)
@@ -93,8 +92,8 @@ class _Grading:
             trial = try_answer(self.exercise, case, self.answer, self.patches)
             self.trials.append(trial)
             if trial.failure:
-                if isinstance(trial.outcome.error, NotImplementedError) and i == 0:
-                    return not_written(self.exercise)
+                if i == 0 and _unwritten(trial.outcome.error):
+                    return not_written(self.exercise, str(trial.outcome.error))
                 return self._failed(trial, self.cases[i + 1 :])
         failed = self._properties()
         return self._passed() if failed is None else failed
@@ -205,62 +204,19 @@ def _no(exercise: Exercise, stage: str, message: str) -> Verdict:
     return Verdict(exercise.id, exercise.title, False, stage, message, advice=f'hint("{exercise.id}") gives a hint.')
 
 
-def _before_running(exercise: Exercise, answer: Any) -> Verdict | None:
-    """There, callable, and with a signature that takes the arguments."""
-
-    def no(stage: str, message: str) -> Verdict:
-        return _no(exercise, stage, message)
-
-    if answer is None or answer is Ellipsis:
-        return no("there", f"There is no answer yet: define {exercise.name} and grade it.")
-    kind = "class" if exercise.is_class else "function"
-    if isinstance(answer, Tensor) or not callable(answer):
-        return no(
-            "callable",
-            (
-                f"Grade the {kind} itself, {exercise.name}, not {describe(answer)}. Did you call it, as in "
-                f"grade({exercise.name}(…))?"
-            ),
-        )
-    if exercise.is_class and not inspect.isclass(answer):
-        return no("callable", f"{exercise.name} is to be a class; this is {describe(answer)}.")
-    try:
-        signature = inspect.signature(answer)
-    except (TypeError, ValueError):
-        return None  # builtins and some callables do not tell: the call itself will
-    except BaseException as error:  # noqa: BLE001  (an object may answer inspect with anything)
-        return no("signature", f"The parameters of the answer cannot be read: {type(error).__name__}.")
-    wanted = exercise.parameters
-    needed = [p for p in wanted if p.default is inspect.Parameter.empty]
-    for count in dict.fromkeys((len(wanted), len(needed))):
-        try:
-            signature.bind(*range(count))
-        except TypeError:
-            return no(
-                "signature",
-                (
-                    f"{exercise.name} is called with {_count(len(wanted), 'argument')}, "
-                    f"({', '.join(p.name for p in wanted)}); yours takes {_taken(signature)}."
-                ),
-            )
-    return None
+def _unwritten(error: BaseException | None) -> bool:
+    """Whether a stub raised this. torch raises NotImplementedError for reasons of its own, with other words."""
+    return isinstance(error, NotImplementedError) and (not str(error) or str(error).startswith("Write "))
 
 
-def _taken(signature: inspect.Signature) -> str:
-    return (
-        f"({', '.join(str(p).split(':')[0].strip() for p in signature.parameters.values())})"
-        if signature.parameters
-        else "none"
-    )
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}{'' if n == 1 else 's'}"
-
-
-def not_written(exercise: Exercise) -> Verdict:
-    """The verdict on a stub: polite, and it says what to do next."""
-    message = f"{exercise.name} is not written yet. Write it in the cell above, run that cell, then this one."
+def not_written(exercise: Exercise, stub: str = "") -> Verdict:
+    """The verdict on a stub: polite, and it says what to do next. `stub` is what it says, "Write NAME here, …"."""
+    words = stub.split()
+    name = words[1] if len(words) > 1 else exercise.name
+    if name.split(".")[0] == exercise.name:
+        message = f"{exercise.name} is not written yet. Write it in the cell above, run that cell, then this one."
+    else:
+        message = f"{exercise.name} uses {name}, which is not written yet. Write that first."
     return Verdict(exercise.id, exercise.title, False, "there", message, advice=f'hint("{exercise.id}") gives a hint.')
 
 

@@ -4,14 +4,13 @@ Nothing is ever broadcast into agreement. Results are trees: a tensor, a number,
 """
 
 import math
-import types
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from utils.grading.plain import describe, is_a, is_numpy, odd_tensor
+from utils.grading.plain import Refused, describe
 from utils.grading.tolerance import TABLE, allowed, kind_of
 from utils.grading.trees import leaves
 
@@ -58,7 +57,7 @@ def _types(got: Any, want: Any, path: str) -> Difference | None:
 
     place = f" at {path}" if path else ""
     if type(want) in (tuple, list):
-        if not is_a(got, (tuple, list)):
+        if not isinstance(got, (tuple, list)):
             return wrong(f"Give a {type(want).__name__} of {len(want)}{place}, not {describe(got)}.")
         if len(got) != len(want):
             return wrong(f"Give {len(want)} values{place}; there are {len(got)}.{_first_other(got, want)}")
@@ -66,7 +65,7 @@ def _types(got: Any, want: Any, path: str) -> Difference | None:
             (d for i, (g, w) in enumerate(zip(got, want, strict=True)) if (d := _types(g, w, f"{path}[{i}]"))), None
         )
     if type(want) is dict:
-        if not is_a(got, dict):
+        if not isinstance(got, dict):
             return wrong(f"Give a dict{place}, not {describe(got)}.")
         missing, extra = [k for k in want if k not in got], [k for k in got if k not in want]
         if missing or extra:
@@ -74,12 +73,13 @@ def _types(got: Any, want: Any, path: str) -> Difference | None:
             return wrong(f"The dict's keys{place} are not the wanted ones: {' and '.join(what)}.")
         return next((d for k in want if (d := _types(got[k], want[k], f"{path}[{k!r}]"))), None)
     if isinstance(want, Tensor):
-        if not is_a(got, Tensor):
+        if isinstance(got, Refused) and got.is_tensor:
+            return wrong(f"Return a plain dense torch.Tensor{place}; this is {got.what}.")
+        if not isinstance(got, Tensor):
             return wrong(f"Return a torch.Tensor{place}, not {describe(got)}.{_advice(got)}")
-        odd = odd_tensor(got)
-        return wrong(f"Return a plain dense torch.Tensor{place}; this is {odd}.") if odd else None
+        return None
     if isinstance(want, bool):
-        ok = is_a(got, bool) or _is_one_value(got) and got.dtype == torch.bool
+        ok = isinstance(got, bool) or _is_one_value(got) and got.dtype == torch.bool
         return None if ok else wrong(f"Return True or False{place}, not {describe(got)}.")
     if isinstance(want, (int, float)):
         ok = _is_number(got) and (isinstance(want, float) or _number(got) == _number(got) // 1)
@@ -87,7 +87,7 @@ def _types(got: Any, want: Any, path: str) -> Difference | None:
         return None if ok else wrong(f"Return {kind}{place}, not {describe(got)}.")
     if want is None:
         return None if got is None else wrong(f"Expected None{place}, not {describe(got)}.")
-    if not is_a(got, type(want)):
+    if not isinstance(got, type(want)):
         kind = {str: "a string", bytes: "a bytes object"}.get(type(want), f"a {type(want).__name__}")
         return wrong(f"Expected {kind}{place}, not {describe(got)}.")
     return None
@@ -104,11 +104,13 @@ def _first_other(got: tuple | list, want: tuple | list) -> str:
 
 
 def _is_number(value: Any) -> bool:
-    return is_a(value, (int, float)) and not is_a(value, bool) or _is_one_value(value) and not value.is_complex()
+    if isinstance(value, (int, float)):
+        return not isinstance(value, bool)
+    return _is_one_value(value) and not value.is_complex()
 
 
 def _is_one_value(value: Any) -> bool:
-    return is_a(value, Tensor) and odd_tensor(value) is None and value.ndim == 0
+    return isinstance(value, Tensor) and value.ndim == 0
 
 
 def _number(value: Any) -> int | float:
@@ -239,13 +241,9 @@ def _tensors_agree(g: Tensor, w: Tensor, slack: float) -> bool:
 def _advice(got: Any) -> str:
     if got is None:
         return " Is the last line missing its return?"
-    if is_a(got, types.CoroutineType):
-        return " Define it with def, not async def."
-    if is_a(got, (types.GeneratorType, types.AsyncGeneratorType)):
-        return " Use return, not yield."
-    if is_numpy(got):
-        return " Stay in torch: torch.from_numpy(...) turns an array into a tensor."
-    if is_a(got, (tuple, list)):
+    if isinstance(got, Refused):
+        return got.advice
+    if isinstance(got, (tuple, list)):
         return " torch.stack or torch.cat joins tensors into one."
     return ""
 

@@ -142,7 +142,7 @@ def same_outcome(a: Outcome, b: Outcome, visible: Tensor | None = None) -> bool:
     if a.error is not None or b.error is not None:
         return type(a.error) is type(b.error)
     left, right = a.value, b.value
-    if visible is not None and isinstance(left, Tensor) and isinstance(right, Tensor):
+    if visible is not None and isinstance(left, Tensor) and isinstance(right, Tensor) and left.dtype == right.dtype:
         if left.shape == right.shape and left.shape[left.ndim - visible.ndim :] == visible.shape:
             shown = visible.expand(left.shape)
             left, right = left[shown], right[shown]

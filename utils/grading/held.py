@@ -28,7 +28,7 @@ from utils.grading.settings import Settings, standard
 _MISSING = object()
 # Changed by torch or Jupyter themselves as they work, or by a person for good reasons; none is arithmetic.
 _FREE = frozenset(
-    {"_dynamo", "_inductor", "grad_fn", "__doc__", "_", "__", "___", "input", "print", "display", "help", "get_ipython"}
+    {"_dynamo", "_inductor", "grad_fn", "__doc__", "_", "__", "___", "input", "display", "help", "get_ipython"}
     | {"exit", "quit", "copyright", "credits", "license", "breakpoint", "__IPYTHON__"}
 )
 _PLACES = (
@@ -58,16 +58,16 @@ class Patches:
         self.timeout = timeout
         self.running = False
         self.interrupts = 0
-        self.changed: list[tuple[object, str, object, object]] = []
-        self.seen: list[list] = [[] for _ in _PLACES]
-        self.look()
+        self.seen: list[list] = []
+        self.changed = self.look()
 
-    def look(self) -> None:
-        """Note what is not as it was; quick where nothing has changed since the last look."""
+    def look(self) -> list[tuple[object, str, object, object]]:
+        """What is not as it was; quick where nothing has changed since the last look."""
         now = [[*_vars(place).values()] for place in _PLACES]
-        if not _all(_len(a) == _len(b) and _all(_map(is_, a, b)) for a, b in _zip(now, self.seen)):
-            self.changed = [difference for difference in _differences()]
-            self.seen = now
+        if self.seen and _all(_len(a) == _len(b) and _all(_map(is_, a, b)) for a, b in _zip(now, self.seen)):
+            return self.changed
+        self.seen = self.seen or now
+        return [difference for difference in _differences()]
 
     def off(self) -> None:
         """All as it was."""
@@ -100,8 +100,8 @@ class Patches:
             sys.setrecursionlimit(before.recursion_limit)
             if timer is not None:
                 _set_timer(signal.ITIMER_REAL, *timer)
-            self.look()
-            self.off()
+            for place, name, original, _ in self.look():
+                _put(place, name, original)
             before.put_back()
 
     def _start_timer(self) -> tuple[float, float] | None:

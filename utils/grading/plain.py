@@ -1,12 +1,13 @@
 """Copies what an answer gave to plain values, so that nothing it returns has a say in how it is compared.
 
-Tensors become new dense ones, numbers and containers lose their own classes; whatever has no plain form stays what it
-is, for the check of types to refuse by name. Classes are asked through `type`, because `__class__` may lie, and methods
-are the base class's, because an object may have its own.
+Tensors become new dense ones, numbers and containers lose their own classes; whatever has no plain form becomes a
+`Refused` that only says what it was. So the grader never touches an object of the learner's again. Classes are asked
+through `type`, because `__class__` may lie, and methods are the base class's, because an object may have its own.
 """
 
 import sys
 import types
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -14,8 +15,8 @@ from torch import Tensor
 
 from utils.grading.raised import type_name
 
-DEEPEST = 16  # results nested deeper than any exercise's are left as they are
-_EXACT = frozenset({int, float, str, bytes, bool, type(None)})
+DEEPEST = 16  # no exercise asks for a result that is nested so deep
+_EXACT = frozenset({int, float, complex, str, bytes, bool, type(None), type(...), torch.dtype, torch.device})
 _KINDS = {torch.nn.Parameter, torch.nn.Buffer, Tensor}
 _detach, _clone, _storage = Tensor.detach, Tensor.clone, Tensor.untyped_storage
 _nbytes = torch.UntypedStorage.nbytes
@@ -26,20 +27,34 @@ def is_a(value: Any, kinds: Any) -> bool:
     return issubclass(type(value), kinds)
 
 
+@dataclass(frozen=True)
+class Refused:
+    """Stands for a value that is no tree of tensors, numbers and text. `what` it was, and what helps, in words."""
+
+    what: str
+    advice: str = ""
+    is_tensor: bool = False
+
+
 def plain(value: Any, depth: int = 0) -> Any:
     """A copy of a result that shares nothing with it and has no ideas of its own."""
     kind = type(value)
-    if kind in _EXACT or depth > DEEPEST:
+    if kind in _EXACT:
         return value
     if issubclass(kind, Tensor):
         odd = odd_tensor(value)
-        return value if odd else _clone(_detach(value), memory_format=torch.contiguous_format)
+        return Refused(odd, is_tensor=True) if odd else _clone(_detach(value), memory_format=torch.contiguous_format)
     for base in (tuple, list):  # a named tuple stands for a tuple
-        if issubclass(kind, base):
+        if issubclass(kind, base) and depth < DEEPEST:
             return base([plain(item, depth + 1) for item in base.__iter__(value)])
-    if issubclass(kind, dict):
-        return {plain(key, depth + 1): plain(item, depth + 1) for key, item in dict.items(value)}
+    if issubclass(kind, dict) and depth < DEEPEST:
+        return {_key(key): plain(item, depth + 1) for key, item in dict.items(value)}
     return _plain_leaf(value, kind)
+
+
+def _key(key: Any) -> Any:
+    found = plain(key, DEEPEST)
+    return found if type(found) in _EXACT else describe(key)
 
 
 def _plain_leaf(value: Any, kind: type) -> Any:
@@ -48,10 +63,17 @@ def _plain_leaf(value: Any, kind: type) -> Any:
             return exact(value)
     numpy = sys.modules.get("numpy")
     if numpy is not None and (issubclass(kind, numpy.generic) or kind is numpy.ndarray and value.ndim == 0):
-        return plain(value.item(), DEEPEST)
+        number = value.item()
+        return number if type(number) in _EXACT else Refused(describe(value))
+    advice = ""
     if issubclass(kind, types.CoroutineType):
         value.close()  # nobody will await it
-    return value
+        advice = " Define it with def, not async def."
+    elif issubclass(kind, (types.GeneratorType, types.AsyncGeneratorType)):
+        advice = " Use return, not yield."
+    elif numpy is not None and issubclass(kind, numpy.ndarray):
+        advice = " Stay in torch: torch.from_numpy(...) turns an array into a tensor."
+    return Refused(describe(value), advice)
 
 
 def odd_tensor(value: Tensor) -> str | None:
@@ -86,6 +108,8 @@ def describe(value: Any) -> str:
     kind = type(value)
     if value is None:
         return "None"
+    if kind is Refused:
+        return value.what
     for base in (tuple, list, dict, set):
         if issubclass(kind, base):
             return f"a {type_name(value)} of {base.__len__(value)}"
@@ -100,12 +124,7 @@ def describe(value: Any) -> str:
     if issubclass(kind, Tensor):
         return odd_tensor(value) or f"a tensor of shape {tuple(value.shape)}"
     name = type_name(value)
-    if is_numpy(value):
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and issubclass(kind, (numpy.ndarray, numpy.generic)):
         return f"a numpy {name}"
     return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
-
-
-def is_numpy(value: Any) -> bool:
-    """Whether this is one of numpy's arrays or numbers."""
-    numpy = sys.modules.get("numpy")
-    return numpy is not None and is_a(value, (numpy.ndarray, numpy.generic))

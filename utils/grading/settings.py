@@ -20,8 +20,8 @@ from typing import Any
 
 import torch
 from torch import overrides
+from torch.utils import _device as devices
 from torch.utils import _python_dispatch as dispatch
-from torch.utils._device import DeviceContext
 
 _modules, _environ, _hooks = sys.modules, os.environ, (sys.displayhook, sys.excepthook)
 _chdir, _getcwd, _getsignal, _setsignal = os.chdir, os.getcwd, signal.getsignal, signal.signal
@@ -41,15 +41,19 @@ def _autocast(device: str) -> tuple[Callable, Callable]:
     return (lambda: get(device)), (lambda value: put(device, value))
 
 
-def _device_setter() -> Callable:
-    put, cpu = torch.set_default_device, torch.device("cpu")
-    return lambda device: put(None if device == cpu else device)
+def _default_device() -> tuple:
+    """The default device is a mode at the bottom of the stack, and these two names."""
+    return getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None), devices.CURRENT_DEVICE
+
+
+def _put_default_device(value: tuple) -> None:
+    torch._GLOBAL_DEVICE_CONTEXT.device_context, devices.CURRENT_DEVICE = value
 
 
 # (get, put) of each; the first ones have a standard value, under which grading works.
 _NORMAL: list[tuple[Callable, Callable, Any]] = [
     (torch.get_default_dtype, torch.set_default_dtype, torch.float32),
-    (torch.get_default_device, _device_setter(), torch.device("cpu")),
+    (_default_device, _put_default_device, (None, None)),
     (torch.is_grad_enabled, torch.set_grad_enabled, True),
     (*_autocast("cpu"), False),
     (*_autocast("cuda"), False),
@@ -154,8 +158,7 @@ def _no_breakpoint(*args: Any, **kwargs: Any) -> None:
 
 
 def _function_modes() -> list:
-    """torch's function modes, the default device's own left out: that one is a setting."""
-    return [m for m in overrides._get_current_function_mode_stack() if type(m) is not DeviceContext]
+    return overrides._get_current_function_mode_stack()
 
 
 def _dispatch_modes() -> list:
@@ -163,19 +166,12 @@ def _dispatch_modes() -> list:
 
 
 def _put_modes(functions: list, dispatches: list) -> None:
-    now = _function_modes()
-    if len(now) != len(functions) or not all(map(is_, now, functions)):
-        device = [m for m in overrides._get_current_function_mode_stack() if type(m) is DeviceContext]
-        for _ in range(len(now) + len(device)):
-            overrides._pop_mode()
-        for mode in device + functions:
-            overrides._push_mode(mode)
-    now = _dispatch_modes()
-    if len(now) != len(dispatches) or not all(map(is_, now, dispatches)):
-        for _ in now:
-            dispatch._pop_mode()
-        for mode in dispatches:
-            dispatch._push_mode(mode)
+    for now, wanted, api in ((_function_modes(), functions, overrides), (_dispatch_modes(), dispatches, dispatch)):
+        if len(now) != len(wanted) or not all(map(is_, now, wanted)):
+            for _ in now:
+                api._pop_mode()
+            for mode in wanted:
+                api._push_mode(mode)
 
 
 def _random_states() -> list[tuple[Callable, Any]]:

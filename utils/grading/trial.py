@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from utils.exercises.declare import Exercise, Unfit
@@ -12,9 +13,9 @@ from utils.grading.cases import BY_ORACLE, Case
 from utils.grading.compare import Difference
 from utils.grading.held import Patches
 from utils.grading.plain import describe, plain
-from utils.grading.raised import describe_error, error_sentence, type_name
+from utils.grading.raised import describe_error, error_sentence
 from utils.grading.run import Outcome, run
-from utils.grading.trees import in_double, leaves, private_copy, same_bits
+from utils.grading.trees import in_double, leaves, private_copy, same_bits, tree_map
 from utils.grading.watch import watching
 
 
@@ -64,7 +65,7 @@ def try_answer(exercise: Exercise, case: Case, answer: Callable, patches: Patche
     want = oracle.value
     if outcome.error is not None:
         return Trial(case, outcome, want, failure=_error_failure(outcome.error, want))
-    failure = _structure(outcome.value, want)
+    failure = compare.structure(outcome.value, want)
     if failure:
         return Trial(case, outcome, want, failure=failure)
     changed = _changed(exercise, given, case)
@@ -85,8 +86,14 @@ def _by_value(exercise: Exercise, case: Case, outcome: Outcome, want: Any) -> Tr
     wanted = (
         exercise.observed(want, private_copy(case.args)) if case.expected is BY_ORACLE or exercise._observe else want
     )
-    failure = compare.values(observed.value, wanted, _exact(exercise, case), case.visible)
-    return Trial(case, outcome, want, observed.value, wanted, failure)
+    got, wanted = _single(observed.value), _single(wanted)
+    failure = compare.values(got, wanted, _exact(exercise, case), case.visible)
+    return Trial(case, outcome, want, got, wanted, failure)
+
+
+def _single(result: Any) -> Any:
+    """Values count to float32's precision in float64 too: torch.sqrt(torch.tensor(64)) is a right way to write 8."""
+    return tree_map(lambda x: x.float() if isinstance(x, Tensor) and x.dtype == torch.float64 else x, result)
 
 
 def _oracle_result(exercise: Exercise, case: Case) -> Outcome:
@@ -116,19 +123,6 @@ def _error_wanted(case: Case, outcome: Outcome, error: BaseException) -> Trial:
     else:
         message = f"Here a right answer raises {kind} ({error}); yours raised {describe_error(outcome.error)}."
     return Trial(case, outcome, error, failure=Difference("value", "", outcome.value, None, message))
-
-
-def _structure(got: Any, want: Any) -> Difference | None:
-    checked = run(lambda: compare.structure(got, want))
-    if checked.error is not None:
-        return Difference(
-            "type",
-            "",
-            got,
-            want,
-            f"The result, a {type_name(got)}, cannot be looked at: {describe_error(checked.error)}.",
-        )
-    return checked.value
 
 
 def _changed(exercise: Exercise, given: tuple, case: Case) -> str | None:
