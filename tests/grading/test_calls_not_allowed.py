@@ -67,7 +67,10 @@ CALLS = {
         "torch.ops": lambda: torch.ops.aten.native_layer_norm(x, [4], None, None, 1e-5),
     },
     "group_norm": {"F": lambda: F.group_norm(x, 1), "instance": lambda: F.instance_norm(x)},
-    "batch_norm": {"F": lambda: F.batch_norm(x, None, None, training=True), "module": lambda: torch.nn.BatchNorm1d(3)(x)},
+    "batch_norm": {
+        "F": lambda: F.batch_norm(x, None, None, training=True),
+        "module": lambda: torch.nn.BatchNorm1d(3)(x),
+    },
     "rms_norm": {"F": lambda: F.rms_norm(x, (4,)), "module": lambda: torch.nn.RMSNorm(4)(x)},
     "gelu": {"F": lambda: F.gelu(x, approximate="tanh"), "module": lambda: torch.nn.GELU()(x)},
     "cosine_similarity": {"F": lambda: F.cosine_similarity(x, x), "module": lambda: torch.nn.CosineSimilarity()(x, x)},

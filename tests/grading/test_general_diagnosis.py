@@ -31,7 +31,9 @@ def only(axis, index):
 
 def except_for(axis, index):
     out = WANT.clone()
-    out.select(axis, index).add_(torch.arange(out.select(axis, index).numel()).reshape(out.select(axis, index).shape) + 1)
+    out.select(axis, index).add_(
+        torch.arange(out.select(axis, index).numel()).reshape(out.select(axis, index).shape) + 1
+    )
     return out
 
 
