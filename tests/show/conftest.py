@@ -109,9 +109,9 @@ def plotly_figure(plotly_kind):
     return MAKERS[plotly_kind]()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser():
-    """Headless Chromium, offline."""
+    """Headless Chromium, offline; ended after the module, since Playwright runs once at a time in a process."""
     program = shutil.which("chromium") or shutil.which("chromium-browser")
     if program is None:
         pytest.skip("no Chromium here")

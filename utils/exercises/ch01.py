@@ -1671,12 +1671,9 @@ def _(x, dim=-1):
     return below - below.exp().sum(dim, keepdim=True).log()
 
 
-@shares.wrong(
-    "small_number_in_the_divisor",
-    "A small number is added to the sum before dividing, so that no row quite sums to 1. Nothing needs it: after the "
-    "maximum is subtracted, the sum is at least 1.",
-)
-def _(x, dim=-1):
+# A 1e-8 added to the divisor is right to float32's precision, so it is no wrong answer.
+@shares.right
+def with_a_small_number_in_the_divisor(x, dim=-1):
     powers = (x - x.amax(dim, keepdim=True)).exp()
     return powers / (powers.sum(dim, keepdim=True) + 1e-8)
 

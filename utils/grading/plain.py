@@ -52,7 +52,10 @@ def plain(value: Any, depth: int = 0) -> Any:
     return _plain_leaf(value, kind)
 
 
-def _key(key: Any) -> Any:
+def _key(key: Any, depth: int = 0) -> Any:
+    """A key that compares by value: plain, or a tuple of plain ones; any other becomes the words for what it is."""
+    if issubclass(type(key), tuple) and depth < DEEPEST:
+        return tuple(_key(part, depth + 1) for part in tuple.__iter__(key))
     found = plain(key, DEEPEST)
     return found if type(found) in _EXACT else describe(key)
 
