@@ -15,7 +15,7 @@ from utils.grading.compare import Difference
 from utils.grading.diagnosis import Diagnosis, diagnose, property_failure, which_property
 from utils.grading.held import Patches, originals
 from utils.grading.mismatch import mismatch_of
-from utils.grading.raised import STOPPED
+from utils.grading.raised import STOPPED, text_of
 from utils.grading.run import Outcome
 from utils.grading.trial import Trial, try_answer
 from utils.grading.verdict import Verdict
@@ -93,7 +93,7 @@ class _Grading:
             self.trials.append(trial)
             if trial.failure:
                 if i == 0 and _unwritten(trial.outcome.error):
-                    return not_written(self.exercise, str(trial.outcome.error))
+                    return not_written(self.exercise, text_of(trial.outcome.error))
                 return self._failed(trial, self.cases[i + 1 :])
         failed = self._properties()
         return self._passed() if failed is None else failed
@@ -206,7 +206,8 @@ def _no(exercise: Exercise, stage: str, message: str) -> Verdict:
 
 def _unwritten(error: BaseException | None) -> bool:
     """Whether a stub raised this. torch raises NotImplementedError for reasons of its own, with other words."""
-    return isinstance(error, NotImplementedError) and (not str(error) or str(error).startswith("Write "))
+    said = text_of(error) if issubclass(type(error), NotImplementedError) else "something else"
+    return not said or said.startswith("Write ")
 
 
 def not_written(exercise: Exercise, stub: str = "") -> Verdict:

@@ -4,6 +4,7 @@ A wrong answer is named when it gives the learner's result on every case; where 
 does are the general mistakes looked for in the values.
 """
 
+import random
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -187,6 +188,7 @@ def _from_the_run(
 
     def with_other_dice(*args):
         torch.manual_seed(20_011)
+        random.seed(20_011)
         return answer(*args)
 
     again = outcome_of(exercise, failed.case, answer if exercise.is_class else with_other_dice, patches)[0]

@@ -47,12 +47,16 @@ def type_name(value: object) -> str:
     return type.__dict__["__name__"].__get__(type(value))
 
 
-def _first_line(error: BaseException) -> str:
+def text_of(error: BaseException) -> str:
+    """What an error says; it may be one whose __str__ raises."""
     try:
-        text = str.__str__(str(error))
+        return str.__str__(str(error))
     except BaseException:  # noqa: BLE001  (the error's own __str__ may raise anything)
         return "its text cannot be had"
-    lines = text.strip().splitlines()
+
+
+def _first_line(error: BaseException) -> str:
+    lines = text_of(error).strip().splitlines()
     return lines[0][:MOST].rstrip(". ") if lines else ""
 
 
