@@ -151,7 +151,7 @@ class _Grading:
     def _plain_message(self, trial: Trial) -> str:
         failure = trial.failure
         if failure.stage == "shape":
-            return "The result has the wrong shape."
+            return _about_shape(failure.got, failure.want, named_axes(self.exercise.returns, failure.want.ndim))
         if isinstance(failure.want, Tensor):
             return "The values are not right yet; no mistake that this book knows gives exactly these."
         place = f" at {failure.path}" if failure.path else ""
@@ -187,6 +187,15 @@ class _Grading:
 
     def _printed(self) -> str:
         return self.trials[0].outcome.printed.strip() if self.trials else ""
+
+
+def _about_shape(got: Tensor, want: Tensor, names: tuple[str, ...]) -> str:
+    if got.ndim != want.ndim:
+        axes = ["axis" if n == 1 else "axes" for n in (got.ndim, want.ndim)]
+        listed = f": {', '.join(names)}" if names else ""
+        return f"The result has {got.ndim} {axes[0]}, where {want.ndim} {axes[1]} are wanted{listed}."
+    wrong = [name for name, n, m in zip(names, got.shape, want.shape, strict=True) if n != m]
+    return f"The result has another length than wanted along {' and '.join(wrong)}."
 
 
 def _shapes(exercise: Exercise, trial: Trial):

@@ -76,7 +76,7 @@ def _types(got: Any, want: Any, path: str) -> Difference | None:
         if isinstance(got, Refused) and got.is_tensor:
             return wrong(f"Return a plain dense torch.Tensor{place}; this is {got.what}.")
         if not isinstance(got, Tensor):
-            return wrong(f"Return a torch.Tensor{place}, not {describe(got)}.{_advice(got)}")
+            return wrong(f"Return a torch.Tensor{place}, not {describe(got)}.{_advice(got, want)}")
         return None
     if isinstance(want, bool):
         ok = isinstance(got, bool) or _is_one_value(got) and got.dtype == torch.bool
@@ -238,13 +238,17 @@ def _tensors_agree(g: Tensor, w: Tensor, slack: float) -> bool:
     return not both.any() or float((a - b).abs()[both].max()) <= slack * allowed(b[both], 0.0, kind_of(w))
 
 
-def _advice(got: Any) -> str:
+def _advice(got: Any, want: Tensor) -> str:
     if got is None:
         return " Is the last line missing its return?"
     if isinstance(got, Refused):
         return got.advice
     if isinstance(got, (tuple, list)):
-        return " torch.stack or torch.cat joins tensors into one."
+        parts = [part for part in got if isinstance(part, Tensor)]
+        if any(part.shape == want.shape for part in parts):
+            return " Return the tensor alone."
+        if parts and len(parts) == len(got):
+            return " torch.stack or torch.cat joins tensors into one."
     return ""
 
 

@@ -5,18 +5,16 @@ printed or raised is made harmless here: terminal codes, other control character
 text are taken out.
 """
 
-import re
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
+from utils.grading.text import harmless, one_line
 from utils.grading.verdict import Mismatch, Verdict
 
 PRINTED_LINES = 12
 # Axes whose length has a plural name: one place on them is called by the singular.
 SINGULAR = {"n_heads": "head", "ids": "id", "n_kv_heads": "kv_head"}
-_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)", re.DOTALL)
-_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 @dataclass(frozen=True)
@@ -76,16 +74,6 @@ def facts_of(verdict: Verdict) -> Facts:
         advice=verdict.advice,
         printed=_printed(verdict.printed),
     )
-
-
-def harmless(text: str) -> str:
-    """Text without terminal codes, control characters (but line ends and tabs) and marks that turn its direction."""
-    return _CONTROLS.sub("", _ESCAPES.sub("", text.replace("\r\n", "\n")))
-
-
-def one_line(text: str) -> str:
-    """Harmless text on one line."""
-    return " ".join(harmless(text).split())
 
 
 def place(index: tuple[tuple[str, int], ...]) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 
-from utils.grading.facts import harmless
+from utils.grading.text import harmless
 
 # What stands between backticks is set as code, and so is a call of hint.
 _CODE = re.compile(r"`([^`]+)`|(hint\(&quot;[\d.]+&quot;\))")

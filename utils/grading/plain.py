@@ -82,7 +82,7 @@ def _plain_leaf(value: Any, kind: type) -> Any:
 def odd_tensor(value: Tensor) -> str | None:
     """What is odd about this tensor, in words for the learner; None for a plain dense one."""
     if type(value) not in _KINDS:
-        return f"a {type_name(value)}, a subclass of Tensor with rules of its own"
+        return f"{_a(type_name(value))}, a subclass of Tensor with rules of its own"
     if torch._C._functorch.is_functorch_wrapped_tensor(value):
         return "a tensor that torch.func has wrapped, which ends with the call that made it"
     if value.is_nested:
@@ -126,8 +126,12 @@ def describe(value: Any) -> str:
         return "a class"
     if issubclass(kind, Tensor):
         return odd_tensor(value) or f"a tensor of shape {tuple(value.shape)}"
-    name = type_name(value)
+    name = {str: "string", bytes: "bytes object"}.get(kind) or type_name(value)
     numpy = sys.modules.get("numpy")
     if numpy is not None and issubclass(kind, (numpy.ndarray, numpy.generic)):
         return f"a numpy {name}"
+    return _a(name)
+
+
+def _a(name: str) -> str:
     return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"

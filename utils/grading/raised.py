@@ -3,9 +3,13 @@
 An exception may be anything, one whose text cannot be had too, so nothing of it is trusted.
 """
 
+import sysconfig
 import traceback
 
-MOST = 300
+from utils.grading.text import one_line
+
+MOST, LONGEST_LINE = 300, 120
+_NOT_THEIRS = ("/utils/", "/site-packages/", sysconfig.get_paths()["stdlib"])
 
 
 class TimeUp(BaseException):
@@ -28,7 +32,7 @@ def error_sentence(error: BaseException) -> str:
         return "The answer tried to leave Python (sys.exit or quit). Return a value instead."
     if issubclass(kind, RecursionError):
         return "The answer calls itself without end (RecursionError). What should stop it?"
-    if issubclass(kind, MemoryError):
+    if issubclass(kind, MemoryError) or "allocate memory" in text_of(error):
         return f"The answer asks for more memory than there is ({describe_error(error)}). How large is what it makes?"
     return f"The answer raised {describe_error(error)}."
 
@@ -37,9 +41,10 @@ def describe_error(error: BaseException) -> str:
     """The error's name and text in one line, with the line of the learner's code that raised it."""
     first = _first_line(error)
     found = BaseException.__traceback__.__get__(error)
-    frames = [frame for frame in traceback.extract_tb(found) if not _ours(frame.filename)]
-    place = f' in the line "{frames[-1].line}"' if frames and frames[-1].line else ""
-    return f"{type_name(error)}{': ' + first if first else ''}{place}"
+    frames = [frame for frame in traceback.extract_tb(found) if _theirs(frame.filename)]
+    line = one_line(frames[-1].line or "") if frames else ""
+    line = line if len(line) <= LONGEST_LINE else line[: LONGEST_LINE - 1] + "…"
+    return f"{type_name(error)}{': ' + first if first else ''}{f', in the line `{line}`' if line else ''}"
 
 
 def type_name(value: object) -> str:
@@ -57,8 +62,9 @@ def text_of(error: BaseException) -> str:
 
 def _first_line(error: BaseException) -> str:
     lines = text_of(error).strip().splitlines()
-    return lines[0][:MOST].rstrip(". ") if lines else ""
+    return one_line(lines[0][:MOST]).rstrip(".: ") if lines else ""
 
 
-def _ours(filename: str) -> bool:
-    return "/utils/" in filename or "/site-packages/" in filename or filename.startswith("<frozen")
+def _theirs(filename: str) -> bool:
+    """Whether a file is the learner's: not the book's, not a library's, not Python's own."""
+    return not any(part in filename for part in _NOT_THEIRS) and not filename.startswith("<frozen")

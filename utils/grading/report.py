@@ -8,8 +8,9 @@ import textwrap
 from html import escape
 
 from utils.grading import picture
-from utils.grading.facts import Facts, facts_of, harmless
+from utils.grading.facts import Facts, facts_of
 from utils.grading.page import page, paragraph, words
+from utils.grading.text import harmless
 from utils.grading.verdict import Verdict
 
 SIGNS = {"passed": "✓", "unwritten": "…", "not yet": "✗"}

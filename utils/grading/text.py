@@ -1,0 +1,16 @@
+"""Makes text harmless that comes from an answer: what it printed, what its errors say, what its objects are called."""
+
+import re
+
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)", re.DOTALL)
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def harmless(text: str) -> str:
+    """Text without terminal codes, control characters (but line ends and tabs) and marks that turn its direction."""
+    return _CONTROLS.sub("", _ESCAPES.sub("", text.replace("\r\n", "\n")))
+
+
+def one_line(text: str) -> str:
+    """Harmless text on one line."""
+    return " ".join(harmless(text).split())
