@@ -13,21 +13,30 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Allowance:
-    """`eps`: spacing at 1. `floor`: units of eps·size that any arithmetic may be off. `multiple`: of honest error."""
+    """How much a dtype's arithmetic may be off.
+
+    Attributes:
+        eps: its spacing at 1.
+        floor: units of eps·size that any arithmetic may be off.
+        multiple: of the honest error.
+        ceiling: of size, whatever the honest error was.
+        least: its spacing at 0, below which it holds nothing.
+    """
 
     eps: float
     floor: float
     multiple: float
     ceiling: float
+    least: float = 0.0
 
 
 TABLE: dict[str, Allowance] = {
-    #                     eps         floor  multiple  ceiling: of size, whatever the honest error was
-    "float64": Allowance(2.0**-52, 16.0, 16.0, 1e-9),
-    "float32": Allowance(2.0**-23, 4.0, 16.0, 1e-3),
-    "tf32": Allowance(2.0**-10, 1.0, 6.0, 5e-2),
-    "float16": Allowance(2.0**-10, 1.0, 6.0, 5e-2),
-    "bfloat16": Allowance(2.0**-7, 1.0, 4.0, 1.5e-1),
+    #                     eps         floor  multiple  ceiling  least
+    "float64": Allowance(2.0**-52, 16.0, 16.0, 1e-9, 2.0**-1074),
+    "float32": Allowance(2.0**-23, 4.0, 16.0, 1e-3, 2.0**-149),
+    "tf32": Allowance(2.0**-10, 1.0, 6.0, 5e-2, 2.0**-149),
+    "float16": Allowance(2.0**-10, 1.0, 6.0, 5e-2, 2.0**-24),
+    "bfloat16": Allowance(2.0**-7, 1.0, 4.0, 1.5e-1, 2.0**-133),
     # a plain Python number: the learner may have reached it through float32
     "number": Allowance(2.0**-23, 8.0, 16.0, 1e-4),
 }
@@ -51,5 +60,7 @@ def allowed(expected: Tensor, honest_error: float = 0.0, kind: str | None = None
     """
     row = TABLE[kind or kind_of(expected)]
     size = float(expected.double().abs().max()) if expected.numel() else 0.0
-    honest = max(honest_error, row.floor * row.eps * size)
-    return min(row.multiple * honest, row.ceiling * size) if size else row.multiple * honest + row.eps * row.eps
+    honest = max(honest_error, row.floor * max(row.eps * size, row.least))
+    if not size:
+        return row.multiple * honest + row.eps * row.eps
+    return min(row.multiple * honest, max(row.ceiling * size, row.multiple * row.least))
