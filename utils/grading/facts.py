@@ -65,7 +65,7 @@ def facts_of(verdict: Verdict) -> Facts:
         several=len(verdict.readings) > 1,
         shape=f"Shape: {lengths}, as wanted." if same else "",
         columns=() if same else columns,
-        differ=_differ(mismatch) if mismatch else "",
+        differ=_differ(mismatch, verdict.stage) if mismatch else "",
         first=_first(mismatch) if mismatch and mismatch.index else "",
         picture=mismatch if mismatch and mismatch.map else None,
         evidence=one_line(verdict.evidence),
@@ -106,11 +106,12 @@ def figures(got: Any, want: Any) -> tuple[str, str]:
     return texts
 
 
-def _differ(mismatch: Mismatch) -> str:
+def _differ(mismatch: Mismatch, stage: str) -> str:
+    verb, verbs = ("is not finite", "are not finite") if stage == "finite" else ("differs", "differ")
     if mismatch.total == 1:
-        return "The value differs."
+        return f"The value {verb}."
     count = "All" if mismatch.bad == mismatch.total else f"{mismatch.bad:,} of"
-    return f"{count} {mismatch.total:,} values differ."
+    return f"{count} {mismatch.total:,} values {verbs}."
 
 
 def _first(mismatch: Mismatch) -> str:
