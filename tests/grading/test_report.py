@@ -115,7 +115,7 @@ def test_an_axis_too_many_is_marked_as_well():
 
 def test_the_picture_can_be_read_without_color_and_by_a_screen_reader():
     page = to_html(VALUE)
-    assert '<svg role="img"' in page and "<title>Where the values differ</title>" in page
+    assert '<svg role="img"' in page and "<title>Where the values differ.</title>" in page
     described = re.search(r"<desc>(.*?)</desc>", page)[1]
     assert "4 of the 7 cells shown are wrong" in described and "query_pos 1, 2, 3" in described
     assert "batch 0, head 2, query_pos 3, key_pos 1" in described

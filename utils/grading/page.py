@@ -1,7 +1,8 @@
 """The frame in which the grader speaks in a notebook: a verdict, a hint, the overview of progress.
 
 It takes JupyterLab's colors where there are some (page.css), and everything in it is one element, so that a page of
-the book's site looks the same. All text that comes here is escaped here.
+the book's site looks the same. In a notebook that is not trusted yet, styles and drawings are taken out; what is left
+still reads. All text that comes here is escaped here.
 """
 
 import functools
@@ -18,7 +19,8 @@ _CODE = re.compile(r"`([^`]+)`|(hint\(&quot;[\d.]+&quot;\))")
 
 def page(kind: str, sign: str, headline: str, body: str) -> str:
     """One framed element. `kind` is its class, `sign` the mark before the headline, `body` is HTML already."""
-    head = f'<p class="verdict"><span class="sign" aria-hidden="true">{escape(sign)}</span>{words(headline)}</p>'
+    sign = f'<span class="sign" aria-hidden="true">{escape(sign)}</span>'
+    head = f'<p class="verdict">{sign} <strong>{words(headline)}</strong></p>'
     frame = f'<div class="book-report {kind}" role="group" aria-label="{escape(headline)}">{head}{body}</div>'
     return f"<style>{_styles()}</style>{harmless(frame)}"
 

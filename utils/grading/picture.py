@@ -76,7 +76,7 @@ def as_svg(mismatch: Mismatch) -> str:
     parts.append(f'<rect class="first" {ring} rx="3"/>')
     return (
         f'<svg role="img" viewBox="0 0 {width} {height}" width="{width}" height="{height}">'
-        f"<title>Where the values differ</title><desc>{escape(describe(mismatch))}</desc>{''.join(parts)}</svg>"
+        f"<title>Where the values differ.</title> <desc>{escape(describe(mismatch))}</desc> {' '.join(parts)}</svg>"
     )
 
 
