@@ -86,3 +86,21 @@ def test_the_picture_tells_states_apart_without_color():
 def test_a_later_cell_uses_the_books_own_until_the_learners_passes(capsys):
     assert use(attention_scores) is exercise("05.2").solution
     assert "has not passed exercise 05.2" in capsys.readouterr().out
+
+
+def test_each_graded_answer_is_an_attempt_and_what_passes_is_used(pocket):
+    right = exercise("05.2").rights[0]
+    assert not grade(attention_scores, reference=pocket).passed
+    assert grade(right, "05.2", reference=pocket).passed
+    assert [(a.exercise, a.passed) for a in store.attempts()] == [("05.2", False), ("05.2", True)]
+    assert use(right, "05.2") is right
+    assert not grade(attention_scores, reference=pocket).passed
+    assert use(right, "05.2") is exercise("05.2").solution, "the last grade counts"
+
+
+def test_grading_goes_on_where_progress_cannot_be_kept_and_says_so_once(pocket, own_folders, monkeypatch, capsys):
+    (own_folders / "file").write_text("not a folder")
+    monkeypatch.setenv("BOOK_DATA", str(own_folders / "file"))
+    for _ in range(2):
+        assert grade(exercise("05.2").solution, reference=pocket).passed
+    assert capsys.readouterr().out.count("BOOK_DATA") == 1
