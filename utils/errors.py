@@ -8,3 +8,7 @@ command line prints the message alone, without a traceback; anything else that e
 
 class BookError(Exception):
     """Something a person can mend. The message says what was found and what to do, in one sentence."""
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows in a notebook in place of a traceback: the sentence alone."""
+        return [str(self)]

@@ -83,3 +83,20 @@ def test_lab_opens_the_chapters_with_this_python(tmp_path, monkeypatch):
     monkeypatch.setattr(lab, "chapters_dir", lambda: tmp_path / "none")
     with pytest.raises(BookError, match="There is no folder"):
         lab.lab_command([])
+
+
+def test_a_notebook_shows_the_sentence_and_no_traceback(capsys):
+    from IPython.core.interactiveshell import InteractiveShell
+
+    from utils.errors import BookError
+
+    shell = InteractiveShell()
+
+    def fail():
+        raise BookError("The reference is not there: run `book reference pocket`.")
+
+    shell.user_ns["fail"] = fail
+    shell.run_cell("fail()")
+    shown = capsys.readouterr()
+    assert "run `book reference pocket`" in shown.out + shown.err
+    assert "Traceback" not in shown.out + shown.err and "fail()" not in shown.out + shown.err
