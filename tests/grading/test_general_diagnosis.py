@@ -92,3 +92,8 @@ def test_another_result_at_each_call_is_named_before_its_values_are_looked_at():
 
     scores = exercise("05.2").solution
     assert check("05.2", lambda q, k: scores(q, k) + torch.randn(())).diagnosis == "changes"
+
+
+def test_a_factor_is_not_explained_by_the_number_of_texts():
+    found = find(scene(WANT * 2))
+    assert found[0][0] == "factor" and "batch" not in found[0][1]

@@ -27,14 +27,6 @@ def gelu_new(x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     return 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
 
 
-def to_float32_at_most(result: Tensor, *args) -> Tensor:
-    """Values count to float32's precision in float64 too: √(2/π) may be written with the digits of GPT-2's code."""
-    return result.float() if result.dtype == torch.float64 else result
-
-
-activation.observe(to_float32_at_most)
-
-
 @activation.on_reference
 def _(cache, layer):
     """The first neurons: enough numbers of all sizes, few enough for an answer that goes through them one by one."""
@@ -328,9 +320,6 @@ def mlp(
 ) -> Float[Tensor, "batch pos d_model"]:
     """Read, activate, write: each position alone (Vaswani et al. 2017, section 3.3, with GELU for ReLU)."""
     return gelu_new(mlp_pre(x, W_in, b_in)) @ W_out + b_out
-
-
-layer_of.observe(to_float32_at_most)
 
 
 @layer_of.on_reference

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from utils.exercises.ch03 import initial_residual, tied_unembed
 from utils.exercises.ch04 import layer_norm
 from utils.exercises.ch05 import attention, attention_out, attention_scores, mix_values, project_heads
-from utils.exercises.ch06 import gelu_new, mlp, mlp_pre, to_float32_at_most
+from utils.exercises.ch06 import gelu_new, mlp, mlp_pre
 from utils.exercises.declare import Build, Exercise, Unfit
 from utils.exercises.gradients import difference, gradient_fault, weighted_sum
 
@@ -37,9 +37,6 @@ def transformer_block(
     resid_mid = resid + attention(normed, *(block[f"attn.{name}"] for name in ATTN))
     normed = layer_norm(resid_mid, block["ln2.w"], block["ln2.b"], block["eps"])
     return resid_mid + mlp(normed, *(block[f"mlp.{name}"] for name in MLP))
-
-
-blocks.observe(to_float32_at_most)
 
 
 @blocks.on_reference
@@ -403,9 +400,6 @@ def _(answer, cfg, weights, tokens) -> Float[Tensor, "batch pos d_vocab"]:
     if not torch.equal(given, tokens):
         raise Unfit("The model changes the tokens that it is given: leave inputs as they are.")
     return logits
-
-
-models.observe(to_float32_at_most)
 
 
 def _made(answer, cfg, weights):

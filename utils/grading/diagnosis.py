@@ -21,7 +21,7 @@ from utils.grading.held import Patches
 from utils.grading.raised import error_sentence
 from utils.grading.run import Outcome, run
 from utils.grading.trees import private_copy
-from utils.grading.trial import Trial, outcome_of
+from utils.grading.trial import Trial, at_most_float32, outcome_of
 
 _FIGURES = re.compile(r"-?\d[\d.]*(?:e[+-]?\d+)?")
 
@@ -130,9 +130,9 @@ def _right_here(exercise: Exercise, failed: Trial, wrong: Wrong) -> bool:
 
 def _seen(exercise: Exercise, case: Case, outcome: Outcome) -> Outcome:
     """What of an outcome is compared; the raw result where it cannot be observed."""
-    if outcome.error is not None or exercise._observe is None:
+    if outcome.error is not None:
         return outcome
-    observed = run(lambda: exercise.observed(outcome.value, private_copy(case.args)))
+    observed = run(lambda: at_most_float32(exercise.observed(outcome.value, private_copy(case.args))))
     return outcome if observed.error is not None else observed
 
 

@@ -311,7 +311,7 @@ def _known_number(ratio: float, sizes: dict[str, int]) -> str:
     """√d, 1/√d, d, 1/d for a named axis, or a plain constant."""
     forms = []
     for name, n in sorted(sizes.items(), key=lambda item: item[0] not in ("d_head", "d", "d_model")):
-        if n > 1:
+        if n > 1 and name not in ("batch", "doc"):  # nothing is ever scaled by how many texts there are
             forms += [(f"√{name}", math.sqrt(n)), (name, n), (f"1/√{name}", 1 / math.sqrt(n)), (f"1/{name}", 1 / n)]
     forms += [
         ("ln 2", math.log(2)),

@@ -86,12 +86,12 @@ def _by_value(exercise: Exercise, case: Case, outcome: Outcome, want: Any) -> Tr
     wanted = (
         exercise.observed(want, private_copy(case.args)) if case.expected is BY_ORACLE or exercise._observe else want
     )
-    got, wanted = _single(observed.value), _single(wanted)
+    got, wanted = at_most_float32(observed.value), at_most_float32(wanted)
     failure = compare.values(got, wanted, _exact(exercise, case), case.visible)
     return Trial(case, outcome, want, got, wanted, failure)
 
 
-def _single(result: Any) -> Any:
+def at_most_float32(result: Any) -> Any:
     """Values count to float32's precision in float64 too: torch.sqrt(torch.tensor(64)) is a right way to write 8."""
     return tree_map(lambda x: x.float() if isinstance(x, Tensor) and x.dtype == torch.float64 else x, result)
 
