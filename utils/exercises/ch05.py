@@ -842,10 +842,10 @@ def _(cache, layer):
 
 @whole.fresh
 def _(draw):
-    return _layer(draw, draw.normal("batch pos d_model"))
+    return random_layer(draw, draw.normal("batch pos d_model"))
 
 
-def _layer(draw, x):
+def random_layer(draw, x):
     """Random weights large enough that the pattern is far from even."""
     weights = []
     for letter in "QKV":
@@ -856,13 +856,13 @@ def _layer(draw, x):
 
 @whole.special("where all scores are far below zero")
 def _(draw):
-    x, W_Q, b_Q, W_K, b_K, *rest = _layer(draw, draw.normal("batch pos d_model"))
+    x, W_Q, b_Q, W_K, b_K, *rest = random_layer(draw, draw.normal("batch pos d_model"))
     return x, W_Q, b_Q + 40, W_K, b_K - 40, *rest
 
 
 @whole.prop("future_never_changes_the_past")
 def _(answer, draw):
-    x, *weights = _layer(draw, draw.normal("2 9 d_model"))
+    x, *weights = random_layer(draw, draw.normal("2 9 d_model"))
     changed = x.clone()
     changed[:, 5:] = draw.normal("2 4 d_model")
     before, after = answer(x.clone(), *weights)[:, :5], answer(changed, *weights)[:, :5]
@@ -876,7 +876,7 @@ def _(answer, draw):
 
 @whole.prop("gradients_flow")
 def _(answer, draw):
-    args = _layer(draw, draw.normal("2 5 d_model"))
+    args = random_layer(draw, draw.normal("2 5 d_model"))
     return gradient_fault(answer, attention, **dict(zip(("x", *WEIGHTS), args, strict=True)))
 
 

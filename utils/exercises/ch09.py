@@ -12,7 +12,15 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from utils.exercises.ch05 import WEIGHTS, attention, attention_out, attention_scores, mix_values, project_heads
+from utils.exercises.ch05 import (
+    WEIGHTS,
+    attention,
+    attention_out,
+    attention_scores,
+    mix_values,
+    project_heads,
+    random_layer,
+)
 from utils.exercises.declare import Build, Exercise, Unfit
 
 FILTERS = ("fresh", "again", "strided", "ones", "square", "float64")  # borders are not safe in bfloat16
@@ -1574,12 +1582,8 @@ def _(draw):
 
 
 def _cached_case(draw):
-    weights = []
-    for letter in "QKV":
-        scale = 1.5 if letter in "QK" else 1.0
-        weights += [draw.weight("n_heads d_model d_head", "d_model") * scale, draw.normal("n_heads d_head")]
-    x = draw.normal("batch 8 d_model")
-    return x, PLANS, *weights, draw.weight("n_heads d_head d_model", "n_heads d_head"), draw.normal("d_model")
+    x, *weights = random_layer(draw, draw.normal("batch 8 d_model"))
+    return x, PLANS, *weights
 
 
 @cached.prop("same_as_without_a_cache")
