@@ -59,6 +59,7 @@ MAKERS = {
     "points": lambda: show.points(
         [[0, 1], [2, 3], [4, 5]], [" a", "b", " a"], groups=[0, 0, 1], x_name="first", y_name="second", **WORDS
     ),
+    "equations": lambda: show.equations({"x + y = 2": (1, 1, 2), "x − y = 0": (1, -1, 0), "x = 1": (1, 0, 1)}, **WORDS),
     "grid_map": lambda: show.grid_map([[1, 1], [0, 1]], **WORDS),
     "tokens": lambda: show.tokens(TOKENS, [0.5, -1, 0, 1, 2, 3, float("nan"), 4, 5, 6], ids=range(10), **WORDS),
     "tokens in rows": lambda: show.tokens([["l", "o"], ["lo"]], rows=["bytes", "merged"], **WORDS),

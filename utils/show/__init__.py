@@ -11,10 +11,12 @@ from utils.show.boxes import table, tokens
 from utils.show.curves import histogram, lines
 from utils.show.display import Figure, Html
 from utils.show.early import lens
+from utils.show.equations import equations
 from utils.show.grids import matrices, matrix
 from utils.show.plane import grid_map, points
 from utils.show.problem import ShowProblem
 from utils.show.residual import stream
+from utils.show.slider import slider
 from utils.show.strip import svg_heatmap
 
 __all__ = [
@@ -22,6 +24,7 @@ __all__ = [
     "Html",
     "ShowProblem",
     "bars",
+    "equations",
     "grid_map",
     "heads",
     "histogram",
@@ -30,6 +33,7 @@ __all__ = [
     "matrices",
     "matrix",
     "points",
+    "slider",
     "stream",
     "svg_heatmap",
     "table",

@@ -43,6 +43,10 @@ class Html:
     html: str
     text: str
 
+    def bundles(self) -> list[dict[str, str]]:
+        """The outputs that a notebook shows: one."""
+        return [self._repr_mimebundle_()]
+
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         return {"text/html": self.html, "text/plain": self.text}
 
@@ -79,14 +83,21 @@ class Figure:
         """The figure as one output, for whoever asks for it; a notebook shows the three of `_ipython_display_`."""
         return {PLOTLY: self.spec, "text/plain": self.text}
 
+    def bundles(self) -> list[dict[str, Any]]:
+        """The outputs that a notebook shows: title, drawing, and the note with the text form."""
+        body = in_lines(self.body, "").rstrip("\n")
+        note = note_html(self.note, f"{self.title}\n{body}", self.min_width)
+        return [
+            {"text/html": title_html(self.title), "text/plain": self.title},
+            {PLOTLY: self.spec, "text/plain": body},
+            {"text/html": note, "text/plain": self.note},
+        ]
+
     def _ipython_display_(self) -> None:
         from IPython.display import display
 
-        body = in_lines(self.body, "").rstrip("\n")
-        display({"text/html": title_html(self.title), "text/plain": self.title}, raw=True)
-        display({PLOTLY: self.spec, "text/plain": body}, raw=True)
-        note = note_html(self.note, f"{self.title}\n{body}", self.min_width)
-        display({"text/html": note, "text/plain": self.note}, raw=True)
+        for bundle in self.bundles():
+            display(bundle, raw=True)
 
     def __repr__(self) -> str:
         return self.text
