@@ -20,6 +20,8 @@ TINY = Settings(
     warmup_steps=4,
     shard_documents=80,
     pieces_a_step=2,
+    echo_tokens=0,
+    pattern_tokens=0,
 )
 
 

@@ -2,9 +2,9 @@
 
 A shard is some thousand documents of the story world. Most are read one by one, each from position 0, in pieces of
 documents of like length, so that hardly a position is padding; the others are packed into rows of the full context,
-so that every position is trained and a document may follow another. Between them come pieces of random tokens that
-repeat, on which only the repeated part counts. Nothing but (seed, shard, place in the shard) decides what comes, so a
-run that was interrupted goes on with exactly the pieces it would have had.
+so that every position is trained and a document may follow another. Before and between them come pieces of random
+tokens in a pattern, on which only what can be foreseen counts. Nothing but (seed, shard, place in the shard) decides
+what comes, so a run that was interrupted goes on with exactly the pieces it would have had.
 """
 
 from collections.abc import Iterator, Sequence

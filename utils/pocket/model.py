@@ -119,18 +119,25 @@ class Pocket(nn.Module):
         return self.unembed(self.residuals(rows)[0][-1])
 
 
-def init_weights(model: Pocket, generator: torch.Generator) -> None:
-    """GPT-2's initialization, except that positions start as small sines and cosines.
+# Standard deviations of the first weights; W_O and W_out are divided by √(2·n_layers) besides, as in GPT-2.
+_STD = {"W_E": 0.2, "W_Q": 1 / 16, "W_K": 1 / 16, "W_V": 0.04, "W_O": 0.02, "W_in": 0.02, "W_out": 0.02}
 
-    W_pos is learned like everything else; starting it as sinusoids, for which "one position back" is a rotation,
-    lets heads find the previous token some time earlier than from noise.
+
+def init_weights(model: Pocket, generator: torch.Generator) -> None:
+    """Normal weights, wider than GPT-2's in three places; positions start as sines and cosines.
+
+    GPT-2's 0.02 everywhere suits d_model = 768 and long training. Here embeddings so small would drown in the stream:
+    within a hundred steps each sublayer writes noise fifty times larger, and nothing after the first layer can see the
+    token. So W_E starts at 0.2, the final LayerNorm's gain at 0.15 (or each token would predict itself), W_Q and W_K
+    with scores of about 1. W_pos is learned like everything else; starting it as sinusoids, for which "one position
+    back" is a rotation, lets heads find the previous token sooner than from noise.
     """
-    scale = 0.02 / math.sqrt(2 * model.shape.n_layers)
     for name, parameter in model.named_parameters():
         last = name.rsplit(".", 1)[-1]
-        if last.startswith("W_"):
-            std = scale if last in ("W_O", "W_out") else 0.02
-            parameter.data.normal_(0, std, generator=generator)
+        if last in _STD:
+            scale = math.sqrt(2 * model.shape.n_layers) if last in ("W_O", "W_out") else 1.0
+            parameter.data.normal_(0, _STD[last] / scale, generator=generator)
+    model.ln_final.weight.data.fill_(0.15)
     n_ctx, d_model = model.W_pos.shape
     angle = 2 * torch.arange(n_ctx)[:, None] * (1000 ** (-torch.arange(0, d_model, 2) / d_model))
-    model.W_pos.data.copy_(0.02 * math.sqrt(2) * torch.cat([angle.sin(), angle.cos()], 1))
+    model.W_pos.data.copy_(_STD["W_E"] * math.sqrt(2) * torch.cat([angle.sin(), angle.cos()], 1))

@@ -29,8 +29,10 @@ class PocketProblem(BookError):
 class Settings:
     """What decides a run, its length apart.
 
-    One piece in `patterns_every` is random tokens in a pattern; one in `early_patterns_every` during the first
-    `early_tokens`.
+    The first `echo_tokens` are echoes alone, so that previous-token heads form in the first layer. Up to
+    `pattern_tokens` come random tokens that repeat, so that induction heads form behind them. From there on comes
+    text, and one piece in `repeats_every` still repeats. In this order each takes some hundred steps; mixed, they undo
+    one another.
     """
 
     seed: int = 1
@@ -39,14 +41,14 @@ class Settings:
     n_heads: int = 8
     n_layers: int = 4
     matrix_lr: float = 0.0025
-    query_key_lr: float = 0.0015
-    other_lr: float = 0.0015
+    query_key_lr: float = 0.003
+    other_lr: float = 0.003
     pieces_a_step: int = 4
-    patterns_every: int = 6
-    early_patterns_every: int = 3
-    early_tokens: int = 8_000_000
+    echo_tokens: int = 400_000
+    pattern_tokens: int = 2_000_000
+    repeats_every: int = 6
     warmup_steps: int = 60
-    decay_share: float = 0.25
+    decay_share: float = 0.4
     shard_documents: int = SHARD_DOCUMENTS
 
 
@@ -119,21 +121,19 @@ class Run:
             self._maker.shutdown(cancel_futures=True)
 
     def _next_pieces(self) -> list[Piece]:
-        settings, pieces = self.settings, []
-        every = settings.early_patterns_every if self.tokens < settings.early_tokens else settings.patterns_every
-        for number in range(settings.pieces_a_step):
-            count = self.steps * settings.pieces_a_step + number
-            if count % every == every - 1:
-                pieces.append(self._pattern(count // every, (settings.seed, count)))
-            else:
-                pieces.append(self._next_text())
-        return pieces
+        settings = self.settings
+        counts = range(self.steps * settings.pieces_a_step, (self.steps + 1) * settings.pieces_a_step)
+        return [self._piece(count, (settings.seed, count)) for count in counts]
 
-    def _pattern(self, number: int, seed: tuple[int, ...]) -> Piece:
-        """Echoes, repeats with short periods and repeats with longer ones, in turn."""
-        if number % 3 == 0:
-            return echo_piece(self.vocabulary, self.settings.n_ctx, seed)
-        return repeat_piece(self.vocabulary, number % 3 == 1, self.settings.n_ctx, seed)
+    def _piece(self, count: int, seed: tuple[int, ...]) -> Piece:
+        settings = self.settings
+        if self.tokens < settings.echo_tokens:
+            return echo_piece(self.vocabulary, settings.n_ctx, seed)
+        if self.tokens < settings.pattern_tokens:
+            return repeat_piece(self.vocabulary, count % 4 < 2, settings.n_ctx, seed)
+        if count % settings.repeats_every == 0:
+            return repeat_piece(self.vocabulary, count // settings.repeats_every % 2 == 0, settings.n_ctx, seed)
+        return self._next_text()
 
     def _next_text(self) -> Piece:
         if self._pieces is None:
