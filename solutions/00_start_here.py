@@ -5,7 +5,8 @@
 # # Start here: ten minutes to your first green result
 #
 # In this book you write GPT-2, one function at a time, and each function is compared with a real model's own numbers.
-# This chapter shows how that works. Nothing to install, nothing to know about language models: only some Python.
+# This chapter shows how that works. You need some Python and nothing else: no knowledge of
+# language models, no graphics card, no network.
 #
 # A notebook is made of cells. Click on a cell and press **Shift + Enter**: it runs, and the next one is selected. Go
 # down the page in this way and run every cell, in order.
@@ -93,8 +94,8 @@ show.table(
 # A reduction can leave the axis in place, with length 1. Compare the shapes:
 
 # %% key="axis-kept-shown" tags=["demo"]
-print("marks                     ", list(marks.shape))
-print("marks.sum(-1)             ", list(marks.sum(-1).shape))
+print("marks                      ", list(marks.shape))
+print("marks.sum(-1)              ", list(marks.sum(-1).shape))
 print("marks.sum(-1, keepdim=True)", list(marks.sum(-1, keepdim=True).shape))
 
 # %% [markdown] key="first-exercise"
@@ -202,7 +203,7 @@ print("device:", device())  # differs from machine to machine
 
 # %% key="model-loaded" tags=["demo"]
 model = reference(device="cpu")  # small enough for the processor
-text = "The cat was hungry. The cat ate the fish."
+text = "Anna had a white kitten. One morning it climbed a tall tree and was stuck."
 logits, cache = model.run_with_cache(text)  # cache holds every number on the way
 tokens = model.to_str_tokens(text)
 
@@ -235,10 +236,12 @@ error = guess - truth
 
 show.matrix(
     error,
+    rows=[f"guess {n}" for n in range(1, 5)],
+    columns=[f"truth {n}" for n in range(1, 5)],
     title=f"guess − truth: the shape is {list(error.shape)}",
     note=f"All guesses are right, and the mean squared error is {error.square().mean():.1f}.",
-    row_name="example of the guess",
-    column_name="example of the truth",
+    row_name="guess",
+    column_name="truth",
     value_name="guess − truth",
 )
 
