@@ -78,3 +78,9 @@ def test_a_map_says_what_it_does_to_areas():
 
 def test_tokens_without_values_are_one_line():
     assert str(show.tokens(["The", " cat", "\n"], **WORDS)) == "t\nThe | ·cat | ↵\nn"
+
+
+def test_lines_below_tokens_are_columns():
+    figure = show.tokens(["a", " b"], ids=[64, 275], below={"bytes": ["61", "20 62"]}, **WORDS)
+    assert str(figure).split("\n")[1::2] == ["pos  token   id  bytes", "  0  a       64  61", "n"]
+    assert all(words in figure.html for words in (">20 62<", "its id, bytes"))

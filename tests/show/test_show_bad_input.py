@@ -41,6 +41,8 @@ CASES = {
     "tokens as a string": (lambda: show.tokens("abc", **T), "list of tokens"),
     "no tokens": (lambda: show.tokens([], **T), "list of tokens"),
     "tokens with too few values": (lambda: show.tokens(["a", "b"], [1], **T), "2 places"),
+    "tokens with too little below": (lambda: show.tokens(["a", "b"], below={"bytes": ["61"]}, **T), "below['bytes']"),
+    "token rows with lines below": (lambda: show.tokens([["a"]], rows=["r"], below={"bytes": ["61"]}, **T), "below"),
     "token rows without a label": (lambda: show.tokens([["a"]], rows=[], **T), "rows"),
     "a table without rows": (lambda: show.table([], ["a"], **T), "at least one row"),
     "a table with a short row": (lambda: show.table([[1]], ["a", "b"], **T), "Row 0"),

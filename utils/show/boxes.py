@@ -29,22 +29,24 @@ def tokens(
     ids: Any = None,
     value_name: str = "value",
     rows: Sequence[Any] | None = None,
+    below: Mapping[str, Sequence[Any]] | None = None,
 ) -> Html:
     """Tokens as boxes, `strings` [pos]: spaces and newlines visible, ids and values under each.
 
     `values` [pos] tint the boxes: blue above zero, orange with a dashed edge below. With `rows`, `strings` is a list
-    of token lists, one a row with its label (the steps of a merge, say), and there are no values or ids.
+    of token lists, one a row with its label (the steps of a merge, say), and there are no values or ids. `below` is
+    for more lines under each token, `{"bytes": […]}` with one entry a token.
 
-    Raises ShowProblem: values or ids that do not fit the tokens.
+    Raises ShowProblem: values, ids or lines below that do not fit the tokens.
     """
     title, note = sentences(title=title, note=note)
     if not isinstance(strings, (list, tuple)) or not strings:
         raise ShowProblem(f"strings should be a list of tokens [pos], not empty, but got {describe(strings)}.")
     if rows is None:
-        return _line(strings, values, ids, title, note, value_name)
-    if values is not None or ids is not None or len(rows) != len(strings):
+        return _line(strings, values, ids, title, note, value_name, below or {})
+    if values is not None or ids is not None or below or len(rows) != len(strings):
         raise ShowProblem(
-            f"rows should hold a label for each of the {len(strings)} token lists, without values or ids."
+            f"rows should hold a label for each of the {len(strings)} token lists, without values, ids or lines below."
         )
     lines = [(str(label), [visible(token) for token in line]) for label, line in zip(rows, strings, strict=True)]
     width = max(len(label) for label, _ in lines)
@@ -58,9 +60,20 @@ def tokens(
     return Html(figure_html(title, body, note), in_lines(title, text, note))
 
 
-def _line(strings: Sequence[Any], values: Any, ids: Any, title: str, note: str, value_name: str) -> Html:
+def _line(
+    strings: Sequence[Any],
+    values: Any,
+    ids: Any,
+    title: str,
+    note: str,
+    value_name: str,
+    below: Mapping[str, Sequence[Any]],
+) -> Html:
     """One line of boxes, with what stands under each."""
     shown = [visible(token) for token in strings]
+    for name, entries in below.items():
+        if len(entries) != len(shown):
+            raise ShowProblem(f"below[{name!r}] should have {len(shown)} entries, one a token, but got {len(entries)}.")
     amounts, given_ids = _fit(values, shown, "values"), _fit(ids, shown, "ids")
     largest = float(np.nanmax(np.abs(amounts))) if amounts is not None and np.isfinite(amounts).any() else 0.0
     boxes, rows = [], []
@@ -70,10 +83,13 @@ def _line(strings: Sequence[Any], values: Any, ids: Any, title: str, note: str, 
         if amounts is not None:
             under.append(short(float(amounts[place])))
             share = 0.0 if largest == 0 or amounts[place] != amounts[place] else float(amounts[place]) / largest
+        under += [str(entries[place]) for entries in below.values()]
         boxes.append(_box(word, under, share, f"position {place}", ends_line="\n" in str(strings[place])))
         rows.append([str(place), word, *under])
     names = ["pos", "token", *(["id"] if ids is not None else []), *([value_name] if values is not None else [])]
-    text = plain.table(rows, names, right=[True, False, *[True] * (len(names) - 2)])
+    right = [True, False, *[True] * (len(names) - 2), *[False] * len(below)]
+    names += below
+    text = plain.table(rows, names, right=right)
     legend = "· is a space, ↵ a new line." + (f" Under each token: its {', '.join(names[2:])}." if names[2:] else "")
     body = f'<div>{"".join(boxes)}</div><div style="font-size:.85em;opacity:.85">{escape(legend)}</div>'
     return Html(figure_html(title, body, note), in_lines(title, text if names[2:] else " | ".join(shown), note))
