@@ -178,6 +178,16 @@ def test_a_stream_is_one_piece_however_it_was_sent():
     assert [output.text for output in notebook.cells[0].outputs] == ["done\n" + "x" * 2_000_000]
 
 
+def test_of_a_live_widget_the_text_beside_it_is_stored():
+    view = {"application/vnd.jupyter.widget-view+json": {"model_id": "f3a1"}, "text/plain": "the figure"}
+    output = nbformat.v4.new_output("display_data", view)
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("x", outputs=[output])])
+    notebook.metadata["widgets"] = {"application/vnd.jupyter.widget-state+json": {}}
+    normalize(notebook)
+    assert notebook.cells[0].outputs[0].data == {"text/plain": "the figure"}
+    assert "widgets" not in notebook.metadata
+
+
 def test_a_build_neither_sees_nor_touches_what_a_person_has_stored(titled, tmp_path, monkeypatch):
     monkeypatch.setenv("BOOK_DATA", str(tmp_path / "mine"))
     monkeypatch.setenv("BOOK_DEVICE", "cuda")

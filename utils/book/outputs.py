@@ -13,6 +13,7 @@ from pathlib import Path
 
 from nbformat import NotebookNode
 
+WIDGET = "application/vnd.jupyter.widget-view+json"
 COLORS = re.compile(r"\x1b\[[0-9;]*m")  # a terminal's, in tracebacks
 ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
 FOLDERS = "home|root|Users|tmp|var|usr|opt|private|mnt|work|workspace"
@@ -25,8 +26,13 @@ REFUSED = {"a path of this machine": PATH, "an address in memory": ADDRESS, "a t
 
 
 def normalize(notebook: NotebookNode) -> None:
-    """In place: the kernel's additions to the metadata go, counts run from 1, each stream is one piece."""
+    """In place: the kernel's additions to the metadata go, counts run from 1, each stream is one piece.
+
+    A live widget goes too: its id is another at each run, and a page that cannot reach its kernel shows an error in
+    its place. What it has beside it, HTML or text, stays and is shown instead.
+    """
     notebook.metadata["language_info"] = {"name": "python"}
+    notebook.metadata.pop("widgets", None)
     count = 0
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
@@ -36,6 +42,7 @@ def normalize(notebook: NotebookNode) -> None:
         cell.execution_count = count
         cell.outputs = _whole_streams(cell.outputs)
         for output in cell.outputs:
+            output.get("data", {}).pop(WIDGET, None)
             if output.output_type == "execute_result":
                 output.execution_count = count
 
