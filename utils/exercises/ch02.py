@@ -2252,9 +2252,9 @@ def _(answer, draw):
 hot.hints(
     "For d_vocab = 4, which row stands for token 2? Where does the new axis go?",
     "A table whose row i is the one-hot row of token i has a well-known name. What is W_E[tokens] for that table?",
-    "torch.eye(d_vocab) is that table. Or compare tokens[..., None] with the numbers 0 … d_vocab − 1, and make floats "
-    "of True and False.",
-    "`torch.eye(…)[…]`, or `(tokens[..., None] == torch.arange(…)).float()`",
+    "torch.eye(d_vocab) is that table, but for 50,257 tokens it takes 10 GB. Instead, compare tokens[..., None] with "
+    "the numbers 0 … d_vocab − 1, and make floats of True and False.",
+    "`(tokens[..., None] == torch.arange(…)).float()`",
 )
 
 
