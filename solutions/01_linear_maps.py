@@ -118,6 +118,11 @@ my_guess = "?"  # a, b or c
 
 
 # %% key="turned" tags=["demo"] covers="M1"
+def signed(number, decimals):
+    """A number as text, with a real minus sign and no −0."""
+    return f"{round(number, decimals) + 0.0:.{decimals}f}".replace("-", "−")
+
+
 def second_line(angle):
     """(c, d, f) of the line cx + dy = f through (1, 1) at `angle` degrees."""
     c, d = sin(radians(angle)), -cos(radians(angle))
@@ -130,7 +135,7 @@ def turned(angle):
     return show.equations(
         {"x + y = 6": (1, 1, 6), f"through (1, 1) at {angle}°": (c, d, f)},
         title=f"The second line at {angle}°",
-        note=f"ad − bc = {round(d - c, 2) + 0.0:.2f} (what that is comes next).",
+        note=f"ad − bc = {signed(d - c, 2)} (what that is comes next).",
         x_range=(-8, 12),
         y_range=(-6, 10),
     )
@@ -225,9 +230,8 @@ for angle in (45, 90, 120, 130, 134, 135):
         x, y = solve(1, 1, 6, c, d, f)
     except ValueError:
         x, y = "no single", "answer"
-    rows.append(
-        [f"{angle}°", f"{round(d - c, 3) + 0.0:.3f}", *(v if isinstance(v, str) else f"{v:.1f}" for v in (x, y))]
-    )
+    place = [v if isinstance(v, str) else signed(v, 1) for v in (x, y)]
+    rows.append([f"{angle}°", signed(d - c, 3), *place])
 
 show.table(
     rows,
@@ -483,7 +487,7 @@ show.table(
 #
 # Turning, $x W_Q$ and subtracting the mean are linear; the last surprises many, but a mean of a mixture is the mixture
 # of the means. Adding 1 breaks both laws. ReLU keeps multiples only when $c$ is not negative, and it does not keep
-# sums. Dividing by the length forgets $c$ altogether.
+# sums. Dividing by the length forgets all of $c$ but its sign.
 #
 # </details>
 #
@@ -753,13 +757,14 @@ check("01.6", undone_by_its_transpose)
 
 # %% key="rotation-use" tags=["demo"] covers="M5"
 kinds = {"rotation": rotation, "reflection": reflection, "shear": shear, "1.5 × rotation": 1.5 * rotation}
+turns = use(is_rotation)
 rows = []
 for name, A in kinds.items():
     back = A.T @ A
     gap = (back - torch.eye(2)).abs().max()
-    rows.append(
-        [name, "yes" if gap < 1e-5 else "no", f"{torch.linalg.det(A):.2f}", "yes" if use(is_rotation)(A) else "no"]
-    )
+    said = ["yes" if yes else "no" for yes in (gap < 1e-5, turns(A))]
+    rows.append([name, said[0], signed(float(torch.linalg.det(A)), 2), said[1]])
+
 
 show.table(
     rows,
@@ -815,8 +820,8 @@ grade(change_basis)
 # is right as long as $P$ is a rotation, because then $P^\top = P^{-1}$, and wrong as soon as it is not.
 
 # %% [markdown] key="own-directions-text"
-# **Use it.** The first picture shows $A = \begin{pmatrix} 2 & 1 \\ 1 & 2 \end{pmatrix}$. It only stretches the two
-# diagonals, $(1, 1)$ by 3 and $(1, -1)$ by 1. In a basis of these two its matrix says just that.
+# **Use it.** The first picture shows $A = \begin{pmatrix} 2 & 1 \\ 1 & 2 \end{pmatrix}$. It makes the
+# diagonal $(1, 1)$ three times as long and leaves the diagonal $(1, -1)$ as it is. In a basis of these two its matrix says just that.
 
 # %% key="own-directions-before" tags=["demo"]
 A = tensor([[2.0, 1.0], [1.0, 2.0]])
@@ -827,7 +832,7 @@ P = tensor([[1.0, 1.0], [1.0, -1.0]])
 show.grid_map(
     use(change_basis)(A, P).round(decimals=4),
     title="The same map in the basis (1, 1), (1, −1)",
-    note="In this basis each arrow keeps its direction: the map stretches the first by 3 and the second by 1.",
+    note="In this basis each arrow keeps its direction: the first becomes three times as long, the second stays.",
 )
 
 # %% [markdown] key="no-meaning-text" covers="M2, M5"
@@ -1099,7 +1104,7 @@ def measure(d, divide_by):
     entropy = -(p * p.clamp(min=1e-30).log()).sum(-1)  # [sample]
     slope = torch.diag_embed(p) - p[:, :, None] * p[:, None]  # ∂pᵢ/∂scoreⱼ: [sample item item]
     size = slope.flatten(1).norm(dim=-1)  # [sample]
-    return scores.std().item(), entropy.mean().item(), size.mean().item()
+    return scores.std().item(), entropy.mean().item(), size.median().item()
 
 
 raw = tensor([measure(d, 1) for d in sizes])  # [size 3]
@@ -1132,10 +1137,10 @@ show.lines(
     names,
     {"softmax(q · k)": raw[:, 2], "softmax(q · k ÷ √d)": scaled[:, 2]},
     title="The slope of the softmax",
-    note=f"From d = 2 to d = 256 it falls to {raw[-1, 2] / raw[0, 2]:.0%} without the division, "
-    f"and to {scaled[-1, 2] / scaled[0, 2]:.0%} with it.",
+    note=f"At d = 256 it is {raw[-1, 2] / raw[0, 2]:.0%} of what it is at d = 2 without the division, "
+    f"and {scaled[-1, 2] / scaled[0, 2]:.0%} with it.",
     x_name="d, numbers in a key",
-    y_name="mean size of ∂share/∂score",
+    y_name="typical (median) size of ∂share/∂score",
 )
 
 # %% [markdown] key="saturated" covers="M8" terms="saturated"
@@ -1261,11 +1266,11 @@ def from_the_other_order(Q, K, V):
 check("01.11", from_the_other_order)
 
 # %% [markdown] key="soft-and-hard-text" covers="M9"
-# **Use it.** The query goes from "dog" to "cat" again, now with both lookups. (The query and the keys are made six times
-# as long each, so that the soft one decides as well.)
+# **Use it.** The query goes from "dog" to "cat" again, now with both lookups. (The soft one's
+# query is six times as long, so that it decides nearly as firmly.)
 
 # %% key="soft-and-hard" tags=["demo"] covers="M10"
-share = torch.linspace(0, 1, 61)  # of cat in the query
+share = torch.linspace(0, 1, 60)  # of cat in the query
 path = torch.stack([1 - share, share], dim=-1)  # from dog to cat: [query d]
 hard = torch.stack([look(query, keys, values) for query in path])  # [query d_value]
 soft = use(soft_lookup)(6 * path, keys, values)  # [query d_value]
@@ -1373,15 +1378,18 @@ finds[0], finds[1] = tensor([1.0, 0.0]), tensor([0.0, 1.0])  # the living are fo
 gives[0], gives[1] = tensor([1.0, 0.0]), tensor([0.0, 1.0])  # and hand over which of the two they are
 
 
+attend, shares_of, scores_of = use(self_attention), use(softmax), use(scaled_scores)
+
+
 def pattern_of(X, W_Q, W_K):
     """Who looks at whom: [query_pos key_pos]."""
-    return use(softmax)(use(scaled_scores)(X @ W_Q, X @ W_K))
+    return shares_of(scores_of(X @ W_Q, X @ W_K))
 
 
 # %% key="it-finds-animal" tags=["demo"] covers="M11"
 X = rows_of(words)
 weights = pattern_of(X, asks, finds)[words.index("it")]  # [key_pos]
-found = use(self_attention)(X, asks, finds, gives)[words.index("it")]  # [d_head]
+found = attend(X, asks, finds, gives)[words.index("it")]  # [d_head]
 
 show.tokens(
     words,
@@ -1433,7 +1441,7 @@ asks_2[3:] = 8 * torch.eye(2)  # second step: who knows what is said of it asks 
 def two_steps(words):
     """The row of "it" in the pattern of the second step: [key_pos]."""
     X, it = rows_of(words), words.index("it")
-    fetched = use(self_attention)(X, asks_1, finds_1, gives_1)  # [pos d_head]
+    fetched = attend(X, asks_1, finds_1, gives_1)  # [pos d_head]
     X[it, 3:] += fetched[it]  # the row of "it" now knows what is said of it
     return pattern_of(X, asks_2, finds)[it]
 
@@ -1481,8 +1489,8 @@ show.tokens(
 
 # %% key="same-arithmetic" tags=["demo"]
 later = torch.ones(len(tokens), len(tokens), dtype=torch.bool).triu(1)  # [query_pos key_pos]
-scores = use(scaled_scores)(q, k)  # layer 0, head 0: [query_pos key_pos]
-pattern = use(softmax)(scores.masked_fill(later, -torch.inf))
+scores = scores_of(q, k)  # layer 0, head 0: [query_pos key_pos]
+pattern = shares_of(scores.masked_fill(later, -torch.inf))
 print("your pattern is the model's:", torch.allclose(pattern, cache["pattern", 0][0, 0], atol=1e-4))
 
 # %% [markdown] key="two-tests-text" covers="M11"
@@ -1526,7 +1534,7 @@ def reading(first, animal, place):
         return "follows the animal"
     if place > 0.2 and place > 2 * animal:
         return "follows the place"
-    return "follows neither clearly"
+    return "looks at both when swapped" if max(animal, place) > 0.2 else "looks at neither when swapped"
 
 
 rows = []
@@ -1556,9 +1564,8 @@ print(f"largest change of any head's weight from it to kitten, tired → wide: {
 # %% [markdown] key="what-it-cannot-see-why"
 # Nothing moves, and nothing can. At "it" a model of this kind can only collect candidates. Who was meant is settled
 # later, at "tired", which looks back at all of them. To see GPT-2's own heads, run `book reference gpt2` once in a
-# terminal, write `model = reference("gpt2", device="cpu")` in the setup cell and run the chapter again; GPT-2 knows
-# every token of the sentence about the animal, so you can then set `sentence = tired` and look for `" animal"` and
-# `" street"`.
+# terminal, write `model = reference("gpt2", device="cpu")` in the setup cell and run the chapter again. GPT-2 knows
+# every token of the sentence about the animal as well, so there you may change the sentence and its two nouns.
 
 # %% [markdown] key="answer"
 # ## 14 · Back to the question
@@ -1654,6 +1661,8 @@ print(f"largest change of any head's weight from it to kitten, tired → wide: {
 #   $\sqrt d$ that you have measured is given there in a footnote.
 # - Bahdanau, Cho and Bengio, *Neural Machine Translation by Jointly Learning to Align and Translate* (2014): a soft
 #   lookup in a translator, three years earlier, with a small network in place of the dot product.
+# - Uszkoreit, *Transformer: A Novel Neural Network Architecture for Language Understanding* (Google Research blog, 2017):
+#   the sentence about the tired animal, and a head of a translator that reads in both directions, tired or wide.
 # - Levesque, Davis and Morgenstern, *The Winograd Schema Challenge* (2012): sentences in which one word decides what "it"
 #   means, as a test for machines.
 #
