@@ -70,6 +70,9 @@ MAKERS = {
         **WORDS,
     ),
     "table": lambda: show.table([["a", 1.23456], ["b", torch.tensor(2)]], ["name", "value"], **WORDS),
+    "table of verdicts": lambda: show.table(
+        [["a", 1.5], ["b", 2], ["c", 3]], ["name", "value"], verdicts=[True, False, None], **WORDS
+    ),
 }
 PLOTLY_KINDS = [name for name, make in MAKERS.items() if isinstance(make(), show.Figure)]
 

@@ -48,6 +48,8 @@ CASES = {
     "a table with a short row": (lambda: show.table([[1]], ["a", "b"], **T), "Row 0"),
     "a table with a key missing": (lambda: show.table([{"a": 1}], ["b"], **T), "'b'"),
     "a table of a string": (lambda: show.table(["ab"], ["a", "b"], **T), "Row 0"),
+    "a table with a verdict too few": (lambda: show.table([[1], [2]], ["a"], verdicts=[True], **T), "2 rows"),
+    "a table with a verdict of words": (lambda: show.table([[1]], ["a"], verdicts=["yes"], **T), "True, False or None"),
     "a stream of nothing": (lambda: show.stream([], start=("a", "b"), end=("c", "d"), **T), "at least one"),
     "a stream of names": (lambda: show.stream(["attention"], start=("a", "b"), end=("c", "d"), **T), "'attention'"),
     "a strip of one axis": (lambda: show.svg_heatmap([1, 2]), "[row, column]"),

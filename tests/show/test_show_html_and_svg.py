@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from utils import show
+from utils.show.theme import GREEN, ORANGE
 
 T = {"title": "<b>title</b>", "note": "a & b"}
 VOID = {"br"}
@@ -56,6 +57,15 @@ def test_elements_are_balanced(figure):
 def test_what_people_write_stays_text(make):
     seen = elements(make())
     assert not {"script", "img", "b", "u"} & set(seen)
+
+
+def test_a_tables_verdicts_are_told_by_sign_and_edge_as_well_as_color():
+    made = show.table([["q"], ["k"], ["v"]], ["hook"], verdicts=[True, False, None], verdict_name="same", **T)
+    right, wrong, open_ = made.html.split("<tr")[2:]
+    assert "✓" in right and "solid" in right and GREEN in right
+    assert "✗" in wrong and "dashed" in wrong and ORANGE in wrong
+    assert "·" in open_ and "style" not in open_.split(">")[0]
+    assert [line.split() for line in made.text.split("\n") if line[:1] in "✓✗·"] == [["✓", "q"], ["✗", "k"], ["·", "v"]]
 
 
 def test_tables_have_column_headers_and_numbers_on_the_right():

@@ -15,9 +15,17 @@ from utils.show import plain
 from utils.show.display import Html, in_lines
 from utils.show.html import CODE, FAINT, figure_html
 from utils.show.problem import ShowProblem
-from utils.show.theme import BLUE, ORANGE
+from utils.show.theme import BLUE, GREEN, ORANGE
 from utils.show.values import describe, numbers, short, tidy
 from utils.show.words import sentences, visible
+
+
+def _judged(color: str, edge: str) -> str:
+    tint = f"background:color-mix(in srgb,{color} 22%,transparent)"
+    return f' style="{tint};outline:1px {edge} {color};outline-offset:-1px"'
+
+
+VERDICTS = {True: ("✓", _judged(GREEN, "solid")), False: ("✗", _judged(ORANGE, "dashed")), None: ("·", "")}
 
 
 def tokens(
@@ -95,25 +103,43 @@ def _line(
     return Html(figure_html(title, body, note), in_lines(title, text if names[2:] else " | ".join(shown), note))
 
 
-def table(rows: Sequence[Any], columns: Sequence[str], *, title: str, note: str) -> Html:
+def table(
+    rows: Sequence[Any],
+    columns: Sequence[str],
+    *,
+    title: str,
+    note: str,
+    verdicts: Sequence[bool | None] | None = None,
+    verdict_name: str = "agrees",
+) -> Html:
     """A table: `rows` are lists in the order of `columns`, or dicts with the columns as keys; numbers stand right.
 
-    Raises ShowProblem: a row with another number of cells, or without one of the columns.
+    `verdicts`, one a row, put a column called `verdict_name` first: ✓ on green for True, ✗ on orange with a dashed
+    edge for False, · for None.
+
+    Raises ShowProblem: a row with another number of cells, or without one of the columns; verdicts that do not fit.
     """
     title, note = sentences(title=title, note=note)
     cells = [_row(row, list(columns), place) for place, row in enumerate(rows)]
     if not cells:
         raise ShowProblem("A table should have at least one row.")
-    right = [all(_is_number(row[place]) for row in cells) for place in range(len(columns))]
+    names, looks = [str(name) for name in columns], [""] * len(cells)
+    if verdicts is not None:
+        if len(verdicts) != len(cells) or not all(v is None or isinstance(v, (bool, np.bool_)) for v in verdicts):
+            raise ShowProblem(f"verdicts should hold True, False or None for each of the {len(cells)} rows.")
+        looks = [VERDICTS[verdict][1] for verdict in verdicts]
+        cells = [[VERDICTS[verdict][0], *row] for verdict, row in zip(verdicts, cells, strict=True)]
+        names = [verdict_name, *names]
+    right = [all(_is_number(row[place]) for row in cells) for place in range(len(names))]
     sides = ["right" if numeric else "left" for numeric in right]
     texts = [[_cell(value) for value in row] for row in cells]
     head = "".join(
-        f'<th scope="col" style="text-align:{side}">{escape(str(name))}</th>'
-        for name, side in zip(columns, sides, strict=True)
+        f'<th scope="col" style="text-align:{side}">{escape(name)}</th>'
+        for name, side in zip(names, sides, strict=True)
     )
-    body = "".join(f"<tr>{_cells(row, sides)}</tr>" for row in texts)
+    body = "".join(f"<tr{look}>{_cells(row, sides)}</tr>" for row, look in zip(texts, looks, strict=True))
     grid = f'<table style="margin:0"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-    text = plain.table(texts, [str(column) for column in columns], right=right)
+    text = plain.table(texts, names, right=right)
     html = figure_html(title, f'<div style="overflow-x:auto">{grid}</div>', note)
     return Html(html, in_lines(title, text, note))
 
