@@ -1,49 +1,107 @@
-"""A learner's way through chapter 05 in a real browser: a wrong answer, what it is called, the right one, a figure.
+"""A learner's way through each chapter in a real browser: the stub, a wrong answer and its name, a hint, the right one.
 
-What the report says is taken from the exercise's own declaration, so that the test follows the wording.
+What the report and the hint say is taken from the exercise's own declaration, so that the test follows the wording.
 """
 
 import re
+from dataclasses import dataclass
 
 import pytest
+
+from utils.exercises import exercise
+from utils.paths import chapters_dir
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 STUB = "raise NotImplementedError"
-FORGOT_THE_SCALE = 'return einsum(q, k, "b i h d, b j h d -> b h i j")'
-WITH_THE_SCALE = FORGOT_THE_SCALE + " / q.shape[-1] ** 0.5"
 
 
-def test_a_wrong_answer_is_named_and_the_right_one_passes(lab, page, keep):
-    from utils.exercises import exercise
+@dataclass(frozen=True)
+class Walk:
+    """One exercise of a chapter: a line that is wrong, the key of the mistake, and a line that is right."""
 
-    misconception = next(wrong.message for wrong in exercise("05.2").wrongs if wrong.key == "no_scale")
-    page.goto(lab.address("05_attention.ipynb"))
+    id: str
+    wrong: str
+    key: str
+    right: str
+
+
+WALKS = [
+    Walk(
+        "05.2",
+        'return einsum(q, k, "b i h d, b j h d -> b h i j")',
+        "no_scale",
+        'return einsum(q, k, "b i h d, b j h d -> b h i j") / q.shape[-1] ** 0.5',
+    ),
+]
+
+
+def test_every_chapter_is_walked_through():
+    written = {path.name[:2] for path in chapters_dir().glob("[0-9][0-9]_*.ipynb")}
+    assert written == {walk.id[:2] for walk in WALKS}, "add a Walk for each chapter"
+
+
+@pytest.mark.parametrize("walk", WALKS, ids=[walk.id for walk in WALKS])
+def test_a_wrong_answer_is_named_and_the_right_one_passes(lab, page, keep, walk):
+    declared = exercise(walk.id)
+    misconception = next(wrong.message for wrong in declared.wrongs if wrong.key == walk.key)
+    page.goto(lab.address(next(chapters_dir().glob(f"{walk.id[:2]}_*.ipynb")).name))
     page.locator(".jp-Notebook .jp-MarkdownCell h1").first.wait_for()
     keep("opened")
 
-    answer = _cell(page, "def attention_scores(")
-    grading = _cell(page, re.compile(r"^\s*grade\(attention_scores\)\s*$"))
-    _write(page, answer, STUB, FORGOT_THE_SCALE)
+    answer = _cell(page, re.compile(rf"^\s*(def|class) {declared.name}\b"))
+    grading = _cell(page, re.compile(rf"^\s*grade\({declared.name}\)\s*$"))
+    grading.scroll_into_view_if_needed()
     _select(grading)
     _menu(page, "Run", "Run All Above Selected Cell")
     _run(page, grading)
-    _reported(grading, misconception)
-    keep("misconception-named")
+    _reported(grading, f"{declared.name} is not written yet.")
 
-    _write(page, answer, "return einsum", WITH_THE_SCALE)
+    _write(page, answer, STUB, walk.wrong)
     _run(page, answer)
     _run(page, grading)
-    _reported(grading, "attention_scores is right.")
-    assert misconception not in grading.locator(".jp-OutputArea").inner_text()
-    keep("passed")
+    _reported(grading, _first_words(misconception))
+    keep("misconception-named")
 
-    _run(page, _cell(page, "def known(text)"))
+    _ask(page, grading, f'hint("{walk.id}")', _first_words(declared.hint_ladder[0]))
+    keep("hint")
+
+    _write(page, answer, walk.wrong.split("(")[0], walk.right)
+    _run(page, answer)
+    _run(page, grading)
+    _reported(grading, f"{declared.name} is right.")
+    assert _first_words(misconception) not in grading.locator(".jp-OutputArea").inner_text()
+    keep("passed")
+    assert not page.locator('[data-mime-type="application/vnd.jupyter.stderr"]').count(), "a cell wrote an error"
+
+
+def test_an_attention_figure_is_drawn(lab, page, keep):
+    page.goto(lab.address("05_attention.ipynb"))
+    page.locator(".jp-Notebook .jp-MarkdownCell h1").first.wait_for()
     figure = _cell(page, "Scores before the mask")
+    _select(figure)
+    _menu(page, "Run", "Run All Above Selected Cell")
     _run(page, figure)
     assert _drawn(page, figure), "the attention figure is blank"
     keep("attention-figure")
-    assert not page.locator('[data-mime-type="application/vnd.jupyter.stderr"]').count(), "a cell wrote an error"
+
+
+def _first_words(sentence: str) -> str:
+    """A sentence up to where the browser may show it otherwise: code, mathematics, numbers filled in."""
+    return re.split(r"[`${\n]", sentence)[0].strip()
+
+
+def _ask(page, after, line: str, answer: str) -> None:
+    """Write a cell of one's own below this one, run it, and see the answer."""
+    _select(after)
+    page.keyboard.press("Escape")
+    page.keyboard.press("b")
+    own = page.locator(".jp-CodeCell.jp-mod-selected")
+    own.locator(".cm-content").click()
+    page.keyboard.type(line)
+    page.keyboard.press("Escape")
+    _run(page, _cell(page, line))
+    _reported(_cell(page, line), answer)
 
 
 def _cell(page, text):
