@@ -15,6 +15,14 @@ from torch import Tensor
 from utils.exercises.declare import Exercise
 
 
+class NotOneVector(TypeError):
+    """A map was given something other than one vector of its length."""
+
+
+class NotFloat64(TypeError):
+    """A map was given one vector of its length, in another dtype."""
+
+
 class VectorMap:
     """A map on vectors, as a learner is handed it: a function and nothing to look into.
 
@@ -27,7 +35,9 @@ class VectorMap:
     def __call__(self, v: Tensor) -> Tensor:
         if not isinstance(v, Tensor) or v.dtype != torch.float64 or v.shape != (self._n_in,):
             got = f"a {v.dtype} tensor of shape {tuple(v.shape)}" if isinstance(v, Tensor) else f"a {type(v).__name__}"
-            raise TypeError(f"f takes one vector at a time, a torch.float64 tensor of shape ({self._n_in},), not {got}")
+            # A type of its own for each, so that the one mistake is not named as the other.
+            kind = NotFloat64 if isinstance(v, Tensor) and v.shape == (self._n_in,) else NotOneVector
+            raise kind(f"f takes one vector at a time, a torch.float64 tensor of shape ({self._n_in},), not {got}")
         return self._rule(v).clone()
 
     def __repr__(self) -> str:
@@ -82,9 +92,9 @@ def _system(draw) -> tuple[float, ...]:
             return a, b, e, c, d, f
 
 
-@equations.special("for whole numbers, 5x + y = 15 and x − y = 3")
+@equations.special("for whole numbers, 5x + y = 17 and x − y = 1")
 def _(draw):
-    return 5, 1, 15, 1, -1, 3
+    return 5, 1, 17, 1, -1, 1
 
 
 @equations.special("where x does not stand in the first equation (a = 0)")
@@ -433,14 +443,7 @@ def _(f, n_in):
     "f is handed float32 vectors: it takes float64. Say dtype=torch.float64 where you make them.",
 )
 def _(f, n_in):
-    try:
-        return torch.stack([f(basis) for basis in torch.eye(n_in)], 1)
-    except TypeError as error:
-        raise FloatVectors(str(error)) from error
-
-
-class FloatVectors(TypeError):
-    """f was given float32."""
+    return torch.stack([f(basis) for basis in torch.eye(n_in)], 1)
 
 
 @matrix.wrong(
@@ -1138,6 +1141,14 @@ def _(A):
 )
 def _(A):
     return _square(A) and _is_identity(A.T @ A, atol=1e-2) and float(torch.linalg.det(A)) > 0
+
+
+@rotations.wrong(
+    "identity_in_float32",
+    "A is float64 here and the identity is float32, which torch does not compare: say dtype=A.dtype where you make it.",
+)
+def _(A):
+    return _square(A) and torch.allclose(A.T @ A, torch.eye(len(A)), atol=1e-5) and float(torch.linalg.det(A)) > 0
 
 
 @rotations.wrong(
