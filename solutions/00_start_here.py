@@ -5,8 +5,8 @@
 # # Start here: ten minutes to your first green result
 #
 # In this book you write GPT-2, one function at a time, and each function is compared with a real model's own numbers.
-# This chapter shows how that works. You need some Python and nothing else: no knowledge of
-# language models, no graphics card, no network.
+# This chapter shows how that works. You need some Python and nothing else: no knowledge of language models, no graphics
+# card, no network.
 #
 # A notebook is made of cells. Click on a cell and press **Shift + Enter**: it runs, and the next one is selected. Go
 # down the page in this way and run every cell, in order.
@@ -104,6 +104,10 @@ print("marks.sum(-1, keepdim=True)", list(marks.sum(-1, keepdim=True).shape))
 # Each exercise has a cell with a function in it and `raise NotImplementedError` where the answer goes. Put your lines
 # in the place of that one, run the cell, then run the cell below it: it grades you.
 #
+# The first line says what goes in and comes out. `Float[Tensor, "batch pos d"]` is a tensor of decimal numbers with
+# three axes by these names; `Int` holds whole numbers, `Bool` True and False. A name that comes twice is one length.
+# The lines with `>>>` are an example: a call, and what it must give.
+#
 # 1. Run both cells **as they are**. The report says that there is no answer yet. Nothing can break.
 # 2. Be wrong on purpose: write `return x - x.mean()`, run both cells again, and read the report. It names the mistake
 #    and shows where the numbers differ.
@@ -163,7 +167,7 @@ torch.allclose(marks - reduce(marks, "student exam -> student 1", "mean"), cente
 # **Green?** That is all there is to it. `grade` ran your function on the numbers inside a real language model and on
 # some twenty inputs of other shapes, and compared every value. The report shows no numbers when all is well.
 #
-# Two more helpers. They work in any cell, so there is an empty one for you to type in:
+# Two more helpers. They work in any cell, so there is an empty one for you to type in (Esc, then B, makes another):
 #
 # - `hint("00.1")` gives a hint. Ask again, and you get a stronger one. The last nearly gives the answer away.
 # - `progress()` shows every exercise of the book, and which of them you have passed.
