@@ -147,7 +147,7 @@ show.slider(turned, range(0, 180, 15), name="angle", start=45)
 # The same without a slider: change the number and run the cell again.
 
 # %% key="turned-plain" tags=["demo"]
-turned(120)
+turned(135)
 
 # %% [markdown] key="turn-answer" covers="M1" terms="determinant"
 # <details><summary>What you see, and why</summary>
@@ -288,7 +288,7 @@ show.grid_map(
 
 # %% key="flat-map" tags=["demo"]
 show.grid_map(
-    [[2, 1], [1, 0.5]],
+    [[2, -1], [1, -0.5]],
     title="A map with determinant 0",
     note="Both columns lie on one line, and so does everything else: no way back.",
 )
@@ -709,7 +709,7 @@ show.grid_map(
 #
 # $I$ is the identity, 1 on the diagonal and 0 elsewhere; $\det$ is the determinant, `torch.linalg.det`, which exists
 # for square matrices only. A matrix may have any shape; one that is not square is no rotation. Allow differences up to
-# 1e-5, and no more.
+# 1e-5, and no more. $A$ may be float32 or float64, and what you compare it with has to be of the same dtype.
 
 
 # %% key="is-rotation-answer" exercise="01.6" covers="M5"
