@@ -95,6 +95,11 @@ def likeliest(logits):
     return [f"{model.to_string(i)!r} {p:.2f}" for i, p in zip(best.indices, best.values, strict=True)]
 
 
+def about(number):
+    """A number with one figure, written out: 1234567 → 1,000,000."""
+    return f"{float(f'{number:.1g}'):,.0f}"
+
+
 columns = ["the norms", "likeliest next token", "second", "third"]
 show.table(
     [["as they are", *likeliest(model(story))]],
@@ -128,7 +133,7 @@ show.table(
     columns,
     title="What comes next, with and without the norms",
     note=f"The largest logit at the last position: {model(story)[0, -1].max():.0f} with the norms, "
-    f"{without[0, -1].abs().max():.0e} without.",
+    f"about {about(without[0, -1].max())} without.",
 )
 
 # %% [markdown] key="without-why"
@@ -172,7 +177,7 @@ show.lines(
     list(range(depth + 1)),
     {"without normalization": plain, "each layer reads a normalized stream": normed},
     title="How a random stream grows with depth",
-    note=f"After {depth} layers: {plain[-1]:.0e} times its first size without normalization, {normed[-1]:.0f} with.",
+    note=f"After {depth} layers: about {about(plain[-1])} times its first size without, {normed[-1]:.0f} with.",
     x_name="layer",
     y_name="spread of the stream (logarithmic)",
     log_y=True,
@@ -221,8 +226,8 @@ show.stream(
 
 # %% [markdown] key="places-history"
 # The first transformer (2017) had its norms *in* the stream, after each addition. GPT-2 (2019) moved them to the
-# input of each part, and added the final one. So a straight way leads from the embedding to the end, which nothing
-# rescales.
+# input of each part, and added the final one. So a straight way leads from the embedding to the final norm, on which
+# nothing is rescaled.
 
 # %% [markdown] key="by-hand" covers="N18" terms="LayerNorm, scale, gain, bias"
 # ## 3 · Four steps by hand
@@ -253,14 +258,14 @@ gained = normalized * tensor([1.0, 2.0, 1.0, 0.5])
 shifted = gained + tensor([0.0, 0.0, 1.0, 0.0])
 steps = {
     "the vector": vector,
-    "1  minus its mean": centered,
-    "2  ÷ its scale": normalized,
-    "3  × gain (1, 2, 1, ½)": gained,
-    "4  + bias (0, 0, 1, 0)": shifted,
+    "step 1: minus its mean": centered,
+    "step 2: divided by its scale": normalized,
+    "step 3: times the gain (1, 2, 1, ½)": gained,
+    "step 4: plus the bias (0, 0, 1, 0)": shifted,
 }
 show.table(
     [[name, *row, row.mean(), row.var(correction=0)] for name, row in steps.items()],
-    ["step", "x₁", "x₂", "x₃", "x₄", "mean", "variance"],
+    ["", "x₁", "x₂", "x₃", "x₄", "mean", "variance"],
     title="One vector through LayerNorm",
     note="After step 2 the mean is 0 and the variance 1. Gain and bias may give it any others.",
 )
@@ -392,7 +397,7 @@ check("04.2", with_var_mean)
 
 # %% key="circle" tags=["demo"]
 normalize = use(ln_normalize)
-points = 2 * torch.randn(14, 3, generator=rng)  # [point 3]
+points = 1.2 * torch.randn(40, 3, generator=rng)  # [point 3]
 flat = points - points.mean(-1, keepdim=True)
 in_plane = tensor([[1.0, -1.0, 0.0], [1.0, 1.0, -2.0]])  # two directions of the plane
 in_plane = (in_plane / in_plane.norm(dim=-1, keepdim=True)).T  # [3 2]
@@ -447,17 +452,17 @@ direction = (direction - direction.mean()) / direction.std(correction=0)  # spre
 tiny = tensor(sizes, dtype=torch.float64)[:, None] * direction  # [size d_model]: one direction, many sizes
 under = normalize(tiny, 1e-5).std(-1, correction=0)  # [size]
 outside = (tiny / (tiny.std(-1, correction=0, keepdim=True) + 1e-5)).std(-1, correction=0)
-smallest = spread.min().item()
 
 show.lines(
-    sizes,
+    [size / 1e-5**0.5 for size in sizes],
     {"eps under the root (GPT-2)": under, "eps added after the root": outside},
     title="How large a vector is after normalizing, by its size before",
-    note=f"At 0.0032 = √eps it is {normalize(10**-2.5 * direction, 1e-5).std(correction=0):.2f} under the root.",
-    x_name="spread before (logarithmic)",
+    note=f"At 1, a spread of √eps, {normalize(10**-2.5 * direction, 1e-5).std(correction=0):.2f} is left under the root. "
+    f"The smallest vector in this story lies at {spread.min() / 1e-5**0.5:.0f}.",
+    x_name="spread before, in units of √eps (logarithmic)",
     y_name="spread after",
     log_x=True,
-    marks={"√eps": 1e-5**0.5, "eps": 1e-5, "smallest in this story": smallest},
+    levels={"1/√2": 0.5**0.5},
 )
 
 # %% [markdown] key="eps-why"
@@ -468,15 +473,15 @@ show.lines(
 # </details>
 #
 # Under the root eps is compared with the *variance*, so vectors shrink once their spread falls below $\sqrt\varepsilon
-# \approx 0.003$. Added after the root it is compared with the *spread*, and vectors 300 times smaller still pass
-# whole. On streams of usual size the two agree to many digits, so a test on usual streams cannot tell them apart. The
+# \approx 0.003$. Added after the root it is compared with the *spread*, and vectors have to be 300 times smaller before
+# they shrink. On streams of usual size the two agree to many digits, so a test on usual streams cannot tell them apart. The
 # grader therefore also tries tiny vectors, and eps = 0.1. On a vector of equal numbers both give 0, since the top of
 # the fraction is 0; without eps it is NaN.
 
 # %% [markdown] key="gain-bias" covers="N18" terms="gain, bias"
 # ## 6 · Gain and bias
 #
-# After normalizing, every place $i$ of the vector counts the same on average. Training may want otherwise: the gain
+# Normalizing fixes the size of the whole vector and treats all its places alike. Training may want otherwise: the gain
 # $w_i$ makes place $i$ louder or quieter, the bias $b_i$ shifts it.
 
 # %% [markdown] key="layer-norm"
@@ -662,7 +667,8 @@ top = set(before.topk(10).indices.tolist()) & set(after.topk(10).indices.tolist(
 show.points(
     torch.stack([before, after], -1).detach(),  # [d_model 2]
     title=f"How much each place of the stream drives the neurons, layer {layer}",
-    note=f"{len(top)} of the ten strongest are among the ten strongest after folding. Neurons as before: {same}.",
+    note=f"Of the ten strongest before and the ten strongest after folding, {len(top)} are the same. "
+    f"What the neurons read is the same: {same}.",
     x_name="length of its row of W",
     y_name="length of its row of W'",
 )
@@ -772,7 +778,9 @@ print(f"the logits stay: {moved < 1e-2}")
 #
 # - **Freeze the scale.** Use the $s$ of the whole stream for each part. Then the shares add up exactly, and this is
 #   what "direct logit attribution" does. But it is a fiction: without the part, $s$ would have been another.
-# - **Take the part away** and let $s$ be what it then is. This is what would really be seen, and it need not add up.
+# - **Take the part away** from the final stream and let $s$ be what it then is. This is what the unembedding would
+#   really see, and it need not add up. (Later layers keep here what they have written. To take a part away from *them*
+#   as well is a third question.)
 #
 # Measure both. What is attributed is the lead of the likeliest next token over the second, in logits:
 
@@ -809,10 +817,10 @@ flipped = sum(frozen[name] * removed[name] < 0 for name in parts)
 
 show.bars(
     {name: [frozen[name], removed[name]] for name in parts},
-    series=["share, scale frozen", "loss, when taken away"],
+    series=["share, scale frozen", "drop, when taken away"],
     title=f"Who says {model.to_string(first)!r} rather than {model.to_string(second)!r}?",
     note=f"The lead is {lead:.1f}. Frozen shares and the bias add up to {sum(frozen.values()) + constant:.1f}, "
-    f"the losses to {sum(removed.values()):.1f}. The two differ in sign for {flipped} of {len(parts)} parts.",
+    f"the drops to {sum(removed.values()):.1f}. The two differ in sign for {flipped} of {len(parts)} parts.",
     x_name="part of the final stream",
     y_name="logits",
 )
@@ -827,13 +835,13 @@ farthest = max(factor, key=lambda name: abs(factor[name] - 1))
 show.bars(
     {name: 100 * (value - 1) for name, value in factor.items()},
     title="By how much all other shares grow when a part is taken away",
-    note=f"Without {farthest} everything else is multiplied by {factor[farthest]:.2f}. 0 would be no effect.",
+    note=f"Without {farthest} everything else is multiplied by {factor[farthest]:.2f}. A bar of 0 is no effect.",
     x_name="part taken away",
     y_name="change of all other shares, percent",
 )
 
 # %% [markdown] key="attribution-conclusion"
-# Neither number is wrong. The frozen share says what a part contributed *given* the rest; the loss says what would
+# Neither number is wrong. The frozen share says what a part contributed *given* the rest; the drop says what would
 # happen without it. When a paper attributes something "with the LayerNorm scale frozen", you know what was assumed,
 # and here you have seen how much hangs on it.
 
@@ -844,7 +852,7 @@ show.bars(
 # model by the story's own tokens (mean of $-\log p$ of each next token) when:
 #
 # - every vector is divided, but not centered;
-# - every vector is divided by the *average* scale of its place in the model, not by its own;
+# - every vector is centered and divided by an *average* scale, the same for all tokens that a norm reads;
 # - every vector is centered, but not divided;
 # - nothing is done, as in section 1?
 
@@ -876,14 +884,14 @@ guessing = torch.tensor(float(model.cfg.d_vocab)).log().item()
 surprises = {name: surprise(norm) for name, norm in variants.items()}
 show.table(
     [
-        [name, f"{value:.2f}" if value < 1000 else f"{value:.0e}", "yes" if value < guessing else "no"]
+        [name, f"{value:.2f}" if value < 1000 else f"about {about(value)}", "yes" if value < guessing else "no"]
         for name, value in surprises.items()
     ],
     ["norm", "surprise, nats a token", "better than guessing?"],
     title="The model with each piece of LayerNorm taken away",
     note=f"Guessing among all {model.cfg.d_vocab:,} tokens alike would be {guessing:.1f} nats. "
     f"Centering is worth {surprises['not centered'] - surprises['LayerNorm']:.2f} nats, "
-    f"dividing {surprises['not divided'] - surprises['LayerNorm']:.0e}.",
+    f"dividing about {about(surprises['not divided'] - surprises['LayerNorm'])}.",
 )
 
 # %% [markdown] key="answer-text"
