@@ -165,16 +165,17 @@ my_guess = "?"  # 5, 6 or 7
 # %% key="one-further" covers="N6" tags=["demo"]
 strings = model.to_str_tokens(story)
 best = probabilities[0].max(-1)  # values and indices: [pos]
+agree = best.indices[:-1] == tokens[0, 1:]  # [pos-1]
 rows = [
-    [j, repr(strings[j]), repr(model.to_string(best.indices[j])), best.values[j], repr(strings[j + 1])]
-    for j in range(10)
-]
-agree = (best.indices[:-1] == tokens[0, 1:]).float().mean()
+    [j, repr(strings[j]), repr(model.to_string(best.indices[j])), f"{best.values[j]:.2f}",
+     repr(strings[j + 1]), "yes" if agree[j] else ""]
+    for j in range(14)
+]  # fmt: skip
 show.table(
     rows,
-    ["position j", "token j", "likeliest by logits[0, j]", "probability", "token j + 1"],
+    ["position j", "token j", "likeliest by logits[0, j]", "probability", "token j + 1", "the same"],
     title="What each row of the logits is about",
-    note=f"Over the whole story the likeliest token is the next one at {agree:.0%} of the positions.",
+    note=f"Over the whole story the likeliest token is the next one at {agree.float().mean():.0%} of the positions.",
 )
 
 # %% [markdown] key="one-further-text" covers="N6"
@@ -337,7 +338,7 @@ show.bars(
     [(language, [len(text), len(as_numbers(text))]) for language, text in SAME.items()],
     series=["characters", "bytes"],
     title="One sentence in ten languages",
-    note="Where the two bars differ, a character takes more than one byte. Spaces and the Latin letters take one.",
+    note="Where the two bars differ, a character takes more than one byte. Spaces and unaccented Latin letters take one.",
     x_name="language",
     y_name="how many",
 )
@@ -551,7 +552,7 @@ show.tokens(
     PATTERN.findall(sentence),
     title="A sentence, cut before any merge",
     note=f"Joined again the pieces are the text: {''.join(PATTERN.findall(sentence)) == sentence}. "
-    "Every word has its own space in front.",
+    "Every word but the first has its own space in front.",
 )
 
 # %% [markdown] key="predict-cuts" tags=["predict"]
@@ -671,11 +672,21 @@ starting = count(first)
 show.bars(
     [(f"{plain(a)} + {plain(b)}", starting[a, b]) for a, b in sorted(starting, key=starting.get)[:-13:-1]],
     title="The commonest pairs of bytes in 150 documents",
-    note=f"First merge: {plain(merges[0][0])} + {plain(merges[0][1])}. In every \"the\" all three pairs occur; "
-    "other words decide between them.",
+    note=f"First merge: {plain(merges[0][0])} + {plain(merges[0][1])}. Compare with your guess.",
     x_name="pair of bytes",
     y_name="how often",
 )
+
+# %% [markdown] key="why-first"
+# <details><summary>What you see, and why</summary>
+#
+# Every " the" holds all three pairs once, so "the" cannot decide between them: other words do. h + e is in "he", "she",
+# "her" and "then" as well; space + t begins "to" and "tree"; t + h is in "this" and "with". Stories about boys and girls
+# are full of "he" and "she". GPT-2's text was of another kind, and you will see what came first there.
+#
+# </details>
+#
+# What are the merges worth on texts that they were not learned from?
 
 # %% key="compression" tags=["demo"]
 def bytes_per_token(text, merges):
@@ -747,15 +758,16 @@ show.table(
 )
 
 # %% key="token-lengths" tags=["demo"]
-lengths = Counter(min(len(token), 16) for token in vocab)
-spaced = Counter(min(len(token), 16) for token in vocab if token.startswith(b" "))
-begin = sum(spaced.values()) / len(vocab)
-show.bars(
-    [(str(n) if n < 16 else "16 +", [spaced[n], lengths[n] - spaced[n]]) for n in range(1, 17)],
-    series=["begin with a space", "the others"],
+spaced = Counter(len(token) for token in vocab if token.startswith(b" "))
+others = Counter(len(token) for token in vocab if not token.startswith(b" "))
+sizes = list(range(1, 19))  # a few are longer still
+show.lines(
+    sizes,
+    {"begin with a space": [spaced[n] for n in sizes], "the others": [others[n] for n in sizes]},
     title="How long are GPT-2's tokens?",
-    note=f"{begin:.0%} of all tokens begin with a space: whole words, mostly, as they stand inside a sentence.",
-    x_name="bytes in a token",
+    note=f"{spaced.total() / len(vocab):.0%} of all tokens begin with a space: mostly words, as they stand inside a "
+    f"sentence. The longest has {max(map(len, vocab))} bytes.",
+    x_name="bytes in a token, its space included",
     y_name="tokens",
 )
 
@@ -1052,10 +1064,12 @@ def cut(text):
     return [token.decode("utf-8", errors="backslashreplace") for token in tokens]
 
 
-def costs(texts, title, note):
-    """Each text's tokens in a row of boxes, and how many there are."""
+def costs(texts, title, note, named=False):
+    """Each text's tokens in a row of boxes, with their number and, if `named`, the text before it."""
     cuts = [cut(text) for text in texts]
     labels = [f"{len(c)} token{'s' if len(c) > 1 else ''}" for c in cuts]
+    if named:
+        labels = [f"{text} {label}" for text, label in zip(texts, labels, strict=True)]
     return show.tokens(cuts, rows=labels, title=title, note=note)
 
 
@@ -1109,6 +1123,7 @@ costs(
     ["☕", "😀", "👍", "👍🏽", "🇫🇷", "👨\u200d👩\u200d👧"],
     "Emoji",
     "What \\x spells out is part of a character. A family of three is three emoji and two invisible joiners.",
+    named=True,
 )
 
 # %% key="cost-scripts" tags=["demo"]
@@ -1148,7 +1163,7 @@ show.tokens(
     pieces,
     title=f"Code: {len(program)} characters, {len(pieces)} tokens",
     note=f"{blank} of the {len(pieces)} tokens are white space only. The last space of an indent goes with the word, "
-    f"each other one is a token: runs of spaces in the whole vocabulary: {len(runs)}.",
+    f"each other one is a token. Runs of spaces in the vocabulary: {len(runs)}.",
 )
 
 # %% [markdown] key="cost-code-text"
