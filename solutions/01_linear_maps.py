@@ -408,7 +408,8 @@ my_guess = "?"  # turn, add 1, ReLU, minus the mean, divide by the length, W_Q
 #
 # *difficulty 3 · 15 minutes · stuck?* `hint("01.3")`
 #
-# Given $f$ as in 01.2, test both laws on random vectors $x, y$ and a random number $c$, `trials` times. Say `False` as
+# Given $f$ as in 01.2, test both laws on random vectors $x, y$ and a random number $c$, `trials` times,
+# with positive and negative numbers in them. Say `False` as
 # soon as one fails, `True` if none does. A test of this kind can prove that a map is *not* linear. That it never fails
 # on random vectors is no proof, but for a map that somebody can write down it is as good as one. Sums of floats are
 # rounded: the two sides need only agree to rounding.
