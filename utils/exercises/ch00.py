@@ -649,6 +649,24 @@ def _(values, index):
     return values.gather(-1, index[:, None].expand(-1, values.shape[1], -1))
 
 
+@picking.wrong(
+    "index_lacks_an_axis",
+    "gather wants an index with as many axes as values has: give index a last axis of length 1, and take it away again "
+    "from the result.",
+)
+def _(values, index):
+    return values.gather(-1, index)
+
+
+@picking.wrong(
+    "every_index_at_every_position",
+    "Every position of every text is read at every index there is. With index in the last place alone, the other axes "
+    "do not go along with it: they need indices of their own.",
+)
+def _(values, index):
+    return values[:, :, index]
+
+
 @picking.wrong("largest", "That is the largest value at each position: the one that index points to is wanted.")
 def _(values, index):
     return values.amax(-1)
@@ -714,6 +732,11 @@ def _(draw):
     return (8,)
 
 
+@grid.special("for n = 150, a longer text than any before")
+def _(draw):
+    return (150,)
+
+
 grid.hints(
     "Draw it for n = 3. Which cells are True in row 0? In row 2?",
     "Cell (i, j) is True where j ≤ i. Compare a column of row numbers with a row of column numbers, or cut a triangle "
@@ -771,6 +794,11 @@ def _(n):
 )
 def _(n):
     return torch.full((n, n), -torch.inf).triu(1)
+
+
+@grid.wrong("fixed_size", "The grid is cut out of one of a fixed size: make it from n, so that any length works.")
+def _(n):
+    return torch.ones(128, 128, dtype=torch.bool).tril()[:n, :n]
 
 
 @grid.wrong("one_row", "This is one row: n rows are wanted, row i for position i.")

@@ -13,7 +13,7 @@ from utils.exercises.declare import Exercise
 from utils.exercises.gradients import gradient_fault
 
 ONE_CALL = "It would do the exercise in one call; the point is to see what a norm does, from a mean and a variance."
-NORMS = ("layer_norm", "group_norm", "batch_norm", "rms_norm")
+NORMS = ("layer_norm", "group_norm", "batch_norm", "rms_norm", "code of transformers", "code of transformer_lens")
 
 
 def _at_every_norm(hook, weights=False):
@@ -120,6 +120,15 @@ def _(x, eps):
 )
 def _(x, eps):
     return (x.square().mean(-1, keepdim=True) + eps).sqrt()
+
+
+@scale.wrong(
+    "unbiased_and_eps_outside",
+    "Two things are off: torch's std divides by d_model − 1 unless told otherwise, and eps is added after the root. It "
+    "belongs to the variance, under the root.",
+)
+def _(x, eps):
+    return x.std(-1, keepdim=True) + eps
 
 
 @scale.wrong("no_root", "The root is missing: this is the variance plus eps, and the scale is its root.")
@@ -284,6 +293,15 @@ def _(x, eps):
 @normalize.wrong("eps_outside_the_root", "eps is added after the root: it belongs to the variance, under the root.")
 def _(x, eps):
     return _normalized(x, scale=lambda variance: variance.sqrt() + eps)
+
+
+@normalize.wrong(
+    "unbiased_and_eps_outside",
+    "Two things are off: torch's std divides by d_model − 1 unless told otherwise, and eps is added after the root. It "
+    "belongs to the variance, under the root.",
+)
+def _(x, eps):
+    return _normalized(x, unbiased=True, scale=lambda variance: variance.sqrt() + eps)
 
 
 @normalize.wrong(
@@ -468,6 +486,14 @@ def _(x, w, b, eps):
     return ln_normalize(x, eps)
 
 
+@norm.wrong(
+    "gain_as_matrix",
+    "@ adds up over d_model, so that one number a row is left: the gain multiplies number by number, with *.",
+)
+def _(x, w, b, eps):
+    return ln_normalize(x, eps) @ w + b
+
+
 @norm.wrong("gain_plus_one", "The gain is used as 1 + w, as some other models store it: in GPT-2 it is w itself.")
 def _(x, w, b, eps):
     return ln_normalize(x, eps) * (1 + w) + b
@@ -600,6 +626,14 @@ folding.hints(
 )
 def _(w, b, W, b_lin):
     return w[:, None] * W, b_lin.clone()
+
+
+@folding.wrong(
+    "bias_not_through_weights",
+    "The norm's bias is added to the linear layer's as it is: it goes through W first, b·W, as W comes after the norm.",
+)
+def _(w, b, W, b_lin):
+    return w[:, None] * W, b + b_lin
 
 
 @folding.wrong(
