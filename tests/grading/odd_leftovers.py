@@ -15,6 +15,8 @@ import types
 import warnings
 from typing import Any
 
+import einops
+import einops.einops
 import numpy as np
 import torch
 from odd_table import add, after, refuse, right
@@ -67,6 +69,11 @@ def closes_stdout(q, k):
     sys.stdout.close()
     sys.stdout = None
     sys.stderr = None
+
+
+def sets_an_alarm(q, k):
+    signal.signal(signal.SIGALRM, signal.SIG_IGN)
+    signal.alarm(3600)
 
 
 def no_room_for_calls(q, k):
@@ -131,6 +138,13 @@ LEAVES = {
     "late print": after(thread_that_prints),
     "thread": after(thread_without_end),
     "grading": after(lambda q, k: __import__("utils.grading").grading.check("05.2", right)),
+    "denormals as zero": after(lambda q, k: torch.set_flush_denormal(True)),
+    "longer numbers": after(lambda q, k: sys.set_int_max_str_digits(0)),
+    "a hook for every module": after(
+        lambda q, k: nn.modules.module.register_module_forward_hook(lambda module, args, out: out * 2)
+    ),
+    "a timer": after(lambda q, k: signal.setitimer(signal.ITIMER_REAL, 3600)),
+    "a timer of its own": after(sets_an_alarm),
     "event loop": after(lambda q, k: asyncio.set_event_loop(None)),
 }
 for _name, _value in LEAVES.items():
@@ -231,6 +245,8 @@ PATCHES = [
     *((torch.nn.functional, name) for name in ("softmax", "layer_norm", "linear")),
     *((math, name) for name in ("sqrt", "isfinite", "prod")),
     *((random, name) for name in ("getstate", "setstate")),
+    *((np, name) for name in ("sqrt", "array", "ndarray", "generic")),
+    *((place, name) for place in (einops, einops.einops) for name in ("einsum", "rearrange", "reduce")),
     (inspect, "signature"),
     (nn.Module, "__call__"),
     (nn, "Module"),

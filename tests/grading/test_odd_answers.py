@@ -3,6 +3,7 @@
 import os
 import random
 import re
+import signal
 import sys
 from pathlib import Path
 
@@ -43,6 +44,9 @@ def world() -> dict:
         "paths": (sys.path[:], sys.meta_path[:]),
         "modules": set(sys.modules) >= {"torch", "numpy", "utils.grading.run", "einops"},
         "recursion": sys.getrecursionlimit(),
+        "timer": signal.getitimer(signal.ITIMER_REAL),
+        "alarm": signal.getsignal(signal.SIGALRM),
+        "hooks of every module": torch.nn.modules.module._has_any_global_hook(),
     }
 
 

@@ -18,6 +18,9 @@ from operator import is_
 from types import FrameType
 from typing import Any
 
+import einops
+import einops.einops
+import numpy
 import torch
 import torch.nn.functional
 
@@ -41,6 +44,10 @@ _PLACES = (
     torch.linalg,
     torch.nn,
     torch.nn.Module,
+    numpy,
+    numpy.linalg,
+    einops,
+    einops.einops,
     torch.Tensor,
 )
 _HELD = [{name: value for name, value in vars(place).items() if name not in _FREE} for place in _PLACES]

@@ -13,6 +13,7 @@ import signal
 import sys
 import threading
 import warnings
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from operator import is_
@@ -20,6 +21,8 @@ from typing import Any
 
 import torch
 from torch import overrides
+from torch._tensor_str import PRINT_OPTS
+from torch.nn.modules import module as modules
 from torch.utils import _device as devices
 from torch.utils import _python_dispatch as dispatch
 
@@ -29,6 +32,12 @@ _main_thread, _current_thread = threading.main_thread, threading.current_thread
 _is_inference, _inference_mode = torch.is_inference_mode_enabled, torch.inference_mode
 _set_recursion_limit, _get_recursion_limit = sys.setrecursionlimit, sys.getrecursionlimit
 _all_modules: dict[str, Any] = {}  # as they were when the last grading began: copying thousands at each call takes long
+_SMALLEST, _ONE = 5e-324, 1.0
+_get_timer, _set_timer = signal.getitimer, signal.setitimer
+# Hooks that torch calls for every module there is, by registry.
+_MODULE_HOOKS = [
+    value for name, value in vars(modules).items() if name.startswith("_global_") and type(value) is OrderedDict
+]
 _kept_on: list[Any] = []  # inference modes that an answer left on are answered with one of ours, which then stays
 
 
@@ -48,6 +57,21 @@ def _default_device() -> tuple:
 
 def _put_default_device(value: tuple) -> None:
     torch._GLOBAL_DEVICE_CONTEXT.device_context, devices.CURRENT_DEVICE = value
+
+
+def _flushes() -> bool:
+    """Whether numbers too small for full precision become 0, which torch can set but not tell."""
+    return _SMALLEST * _ONE == 0.0
+
+
+def _numpy_errors() -> dict | None:
+    numpy = _modules.get("numpy")
+    return None if numpy is None else numpy.geterr()
+
+
+def _put_numpy_errors(value: dict | None) -> None:
+    if value is not None:
+        _modules["numpy"].seterr(**value)
 
 
 # (get, put) of each; the first ones have a standard value, under which grading works.
@@ -76,6 +100,11 @@ _FREE: list[tuple[Callable, Callable]] = [
     _flag(warnings, "showwarning"),
     _flag(torch.backends.cuda.matmul, "allow_tf32"),
     _flag(torch.backends.cudnn, "allow_tf32"),
+    (sys.get_int_max_str_digits, sys.set_int_max_str_digits),
+    (_flushes, torch.set_flush_denormal),
+    (_numpy_errors, _put_numpy_errors),
+    (vars(PRINT_OPTS).copy, vars(PRINT_OPTS).update),
+    _flag(modules, "_global_is_full_backward_hook"),
 ]
 TORCH = [(get, put) for get, put, _ in _NORMAL] + _FREE
 
@@ -92,6 +121,8 @@ class Settings:
         self.modules, self.environ = len(_modules), _environ._data.copy()
         self.folder = _folder()
         self.signals = _signals()
+        self.timer = _get_timer(signal.ITIMER_REAL)[0] > 0
+        self.hooks = [registry.copy() for registry in _MODULE_HOOKS]
 
     def put_back(self) -> None:
         """Undo every change since."""
@@ -111,6 +142,9 @@ class Settings:
         self._put_process_back()
 
     def _put_process_back(self) -> None:
+        if not self.timer and _get_timer(signal.ITIMER_REAL)[0] > 0:
+            _set_timer(signal.ITIMER_REAL, 0)
+        put_hooks(self.hooks)
         sys.modules, os.environ = _modules, _environ
         if len(_modules) < self.modules:
             _modules.update(_all_modules)
@@ -127,6 +161,14 @@ class Settings:
                     _setsignal(number, handler)
 
 
+def put_hooks(wanted: list[dict]) -> None:
+    """Make the registries of hooks for every module hold exactly these."""
+    for registry, hooks in zip(_MODULE_HOOKS, wanted, strict=True):
+        if registry != hooks:
+            registry.clear()
+            registry.update(hooks)
+
+
 @contextmanager
 def standard() -> Iterator[None]:
     """Grading's own settings inside; afterwards the notebook's are as they were."""
@@ -138,6 +180,7 @@ def standard() -> Iterator[None]:
         if now != value:
             put(value)
     _put_modes([], [])
+    put_hooks([{} for _ in _MODULE_HOOKS])
     sys.breakpointhook = _no_breakpoint
     inference.__enter__()
     try:
@@ -194,4 +237,4 @@ def _folder() -> str | None:
 def _signals() -> list[tuple[int, Any]] | None:
     if _current_thread() is not _main_thread():
         return None  # only the main thread may set handlers
-    return [(number, _getsignal(number)) for number in (signal.SIGINT, signal.SIGTERM)]
+    return [(number, _getsignal(number)) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)]
