@@ -6,7 +6,10 @@ from html import unescape
 from html.parser import HTMLParser
 
 import pytest
+import torch
 
+from utils.exercises import exercise
+from utils.grading import check
 from utils.grading.facts import facts_of, figures, place
 from utils.grading.report import to_html, to_text
 from utils.grading.verdict import Mismatch, Verdict
@@ -198,3 +201,61 @@ def test_values_are_shown_with_as_few_digits_as_tell_them_apart(got, want, expec
 )
 def test_places_are_named(index, said):
     assert place(index) == said
+
+
+def test_a_number_is_shown_beside_the_right_one():
+    alone = Mismatch(got=7.59, want=5.839, bad=1, total=1)
+    assert facts_of(replace(VALUE, mismatch=alone)).differ == "The value differs: yours 7.59, wanted 5.839."
+    one_of_six = Mismatch(got=2_102_277, want=2_102_272, bad=1, total=6, path="mlp")
+    found = facts_of(replace(VALUE, mismatch=one_of_six))
+    assert (found.differ, found.first) == ("1 of 6 values differ.", "mlp: yours 2,102,277, wanted 2,102,272")
+
+
+def test_what_is_done_before_comparing_is_said():
+    assert (
+        facts_of(replace(VALUE, mismatch=replace(MAP, after="softmax"))).differ
+        == "14 of 96 values differ after softmax."
+    )
+
+
+@pytest.mark.parametrize(
+    "number, answer, differ, first",
+    [
+        ("07.6", lambda right: lambda *args: right(*args) * 1.3, "The value differs: yours ", ""),
+        (
+            "06.8",
+            lambda right: lambda cfg: right(cfg) | {"mlp": right(cfg)["mlp"] + 5},
+            "1 of 6 values differ.",
+            "mlp: ",
+        ),
+        ("01.1", lambda right: lambda *args: (1e3, -1e3), "Both values differ.", "entry 0: yours 1000, wanted "),
+    ],
+)
+def test_reports_of_plain_values_show_them(number, answer, differ, first, pocket):
+    found = facts_of(check(number, answer(exercise(number).solution), pocket))
+    assert found.differ.startswith(differ) and found.first.startswith(first)
+
+
+def test_an_answer_that_raises_is_told_its_arguments(pocket):
+    verdict = check("05.2", lambda q, k: q @ k, pocket)
+    assert verdict.evidence.startswith("It was called with q (2, ")
+    assert f"{pocket.cfg.n_heads}, {pocket.cfg.d_head}), k (2, " in verdict.evidence
+
+    def top_k_filter(logits, k):
+        return exercise("09.4").solution(logits, k) if k != 9 else logits.nothing
+
+    assert "k = 9" in check("09.4", top_k_filter, pocket).evidence
+
+
+def test_a_lost_dtype_comes_with_its_remedy(pocket):
+    def causal_mask(scores):
+        return scores + torch.full(scores.shape[-2:], -torch.inf).triu(1 + scores.shape[-1] - scores.shape[-2])
+
+    verdict = check("05.3", causal_mask, pocket)
+    assert verdict.diagnosis == "dtype" and "dtype=x.dtype" in verdict.message
+
+    def lowest(scores):
+        hidden = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1 + scores.shape[-1] - scores.shape[-2])
+        return scores.masked_fill(hidden, torch.finfo(torch.float32).min)
+
+    assert "finfo(x.dtype)" in check("05.3", lowest, pocket).message

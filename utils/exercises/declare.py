@@ -109,6 +109,7 @@ class Exercise:
         self.forbidden_because = ""
         self._probe: Callable | None = None
         self._observe: Callable | None = None
+        self.compared_after = ""
         self.judge_fn: Callable | None = None
         from utils.exercises import register
 
@@ -153,6 +154,11 @@ class Exercise:
         """What of a result is compared by value: `fn(result, *arguments)`. Type, shape and dtype are of the result."""
         self._observe = fn
         return fn
+
+    def observe_after(self, words: str) -> Callable:
+        """The same, with what is done to the result in words ("softmax"): reports say that values differ after it."""
+        self.compared_after = words
+        return self.observe
 
     def judge(self, fn: Callable) -> Callable:
         """`fn(result, *arguments)` replaces the comparison of values: None, or the sentence that says what fails."""

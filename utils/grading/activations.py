@@ -1,5 +1,6 @@
 """The reference model's own activations on real text: what answers are compared with, run once a kernel."""
 
+import itertools
 from typing import Any
 
 import torch
@@ -30,6 +31,7 @@ class Activations:
 
     def __init__(self, model: Any):
         self.model, self.cfg = model, model.cfg
+        self.number, self.weights = next(_count), _fingerprint(model)
         rows = [model.to_tokens(text)[0] for text in TEXTS]
         length = min(LONGEST, *(len(row) for row in rows))
         self.tokens: Tensor = torch.stack([row[:length] for row in rows])
@@ -87,10 +89,25 @@ class Activations:
 
 
 _kept: dict[int, Activations] = {}
+_count = itertools.count(1)
+LOOKED_AT = 2**22  # of a parameter's numbers, at most
 
 
 def activations(model: Any) -> Activations:
-    """The activations of this model, computed at the first call and kept while the kernel lives."""
-    if id(model) not in _kept or _kept[id(model)].model is not model:
+    """The activations of this model, kept while the kernel lives and computed anew when its weights have changed."""
+    kept = _kept.get(id(model))
+    if kept is None or kept.model is not model or kept.weights != _fingerprint(model):
         _kept[id(model)] = Activations(model)
     return _kept[id(model)]
+
+
+def _fingerprint(model: Any) -> list[tuple[int, float]]:
+    """Changes when a weight does: torch counts the changes of each, and the sum shows one that is made by .data."""
+    with torch.no_grad():
+        return [(p._version, float(_some_of(p).sum(dtype=torch.float64))) for p in model.parameters()]
+
+
+def _some_of(parameter: Tensor) -> Tensor:
+    """A parameter's numbers; every second, third, … of a very large one."""
+    step = -(-parameter.numel() // LOOKED_AT)
+    return parameter.detach() if step < 2 else parameter.detach().reshape(-1)[::step]

@@ -19,13 +19,17 @@ PLAIN = {"fresh": "on fresh random inputs", "again": "on other random inputs"}
 
 @dataclass(frozen=True)
 class Case:
-    """One call of the answer. `expected` is a hook's value or BY_ORACLE; `visible` says which cells count."""
+    """One call of the answer. `expected` is a hook's value or BY_ORACLE; `visible` says which cells count.
+
+    `key` tells it from every other case of a kernel; cases with the same one are alike.
+    """
 
     stage: str
     where: str
     args: tuple
     expected: Any = BY_ORACLE
     visible: Tensor | None = None
+    key: tuple = ()
 
 
 def reference_cases(exercise: Exercise, cache: Any) -> Iterator[Case]:

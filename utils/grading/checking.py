@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -12,12 +13,13 @@ from utils.exercises.declare import Exercise, named_axes
 from utils.grading.activations import activations
 from utils.grading.callable import not_callable
 from utils.grading.cases import fresh_cases, reference_cases
-from utils.grading.compare import Difference
+from utils.grading.compare import Difference, short
 from utils.grading.diagnosis import Diagnosis, diagnose, property_failure, which_property
 from utils.grading.held import Patches, originals
 from utils.grading.mismatch import mismatch_of
 from utils.grading.raised import STOPPED, text_of
 from utils.grading.run import Outcome
+from utils.grading.text import cut_short
 from utils.grading.trial import Trial, try_answer
 from utils.grading.verdict import Verdict
 
@@ -97,7 +99,9 @@ class _Grading:
             place = place or cache.tokens.device
             cases += reference_cases(self.exercise, cache)
         place = place or default_device()
-        return cases + list(fresh_cases(self.exercise, self.seed, place)), place
+        cases += fresh_cases(self.exercise, self.seed, place)
+        alike = (self.exercise, self.seed, str(place), cache.number if self.exercise.reference_cases else 0)
+        return [replace(case, key=(alike, i)) for i, case in enumerate(cases)], place
 
     def verdict(self) -> Verdict:
         for i, case in enumerate(self.cases):
@@ -158,6 +162,8 @@ class _Grading:
             found = Diagnosis(("changes_input",), (failure.message,))
         message = " Or: ".join(found.sentences[:2]) or failure.message or self._plain_message(trial)
         evidence = found.evidence or (failure.message if found.sentences and failure.message != message else "")
+        if failure.stage == "runs" and not trial.outcome.interrupted:
+            evidence = " ".join(filter(None, [evidence, _called_with(self.exercise, trial.case.args)]))
         return self._verdict(stage, message, found, trial, evidence, trial.case.where)
 
     def _plain_message(self, trial: Trial) -> str:
@@ -166,8 +172,10 @@ class _Grading:
             return _about_shape(failure.got, failure.want, named_axes(self.exercise.returns, failure.want.ndim))
         if isinstance(failure.want, Tensor):
             return "The values are not right yet; no mistake that this book knows gives exactly these."
+        if mismatch_of(self.exercise, trial):
+            return "That is not right yet; no mistake that this book knows gives exactly this."
         place = f" at {failure.path}" if failure.path else ""
-        return f"The value{place} is {_shown(failure.got)}; {_shown(failure.want)} is right."
+        return f"The value{place} is {cut_short(repr(failure.got))}; {cut_short(repr(failure.want))} is right."
 
     def _verdict(
         self,
@@ -199,6 +207,20 @@ class _Grading:
 
     def _printed(self) -> str:
         return self.trials[0].outcome.printed.strip() if self.trials else ""
+
+
+def _called_with(exercise: Exercise, args: tuple) -> str:
+    """The shapes and numbers with which an answer was called, for one that raised; empty where a probe calls it."""
+    if exercise._probe is not None:
+        return ""
+    told = []
+    for parameter, value in zip(exercise.parameters, args, strict=False):
+        if isinstance(value, Tensor) and value.ndim:
+            kind = "" if value.dtype in (torch.float32, torch.int64) else f" {short(value.dtype)}"
+            told.append(f"{parameter.name} {tuple(value.shape)}{kind}")
+        elif isinstance(value, (int, float, str, bytes, Tensor)):
+            told.append(f"{parameter.name} = {cut_short(repr(value), 40)}")
+    return f"It was called with {', '.join(told)}." if told else ""
 
 
 def _about_shape(got: Tensor, want: Tensor, names: tuple[str, ...]) -> str:
@@ -240,11 +262,6 @@ def not_written(exercise: Exercise, stub: str = "") -> Verdict:
     else:
         message = f"{exercise.name} uses {name}, which is not written yet. Write that first."
     return Verdict(exercise.id, exercise.title, False, "there", message, advice=f'hint("{exercise.id}") gives a hint.')
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 120 else text[:117] + "…"
 
 
 __all__ = ["Difference", "Outcome", "check", "not_written"]

@@ -110,7 +110,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_one_value(value: Any) -> bool:
-    return isinstance(value, Tensor) and value.ndim == 0
+    return isinstance(value, Tensor) and value.numel() == 1
 
 
 def _number(value: Any) -> int | float:
@@ -164,6 +164,18 @@ def values(got: Any, want: Any, exact: Any = None, visible: Tensor | None = None
         if found:
             return found
     return None
+
+
+def plain_pairs(got: Any, want: Any) -> list[tuple[str, Any, Any]]:
+    """The leaves that are no tensors, with their place; empty where the two are not built alike."""
+    if structure(got, want, dtypes=False) is not None:
+        return []
+    return [(path, g, w) for (path, g), (_, w) in _pairs(got, want) if not isinstance(w, Tensor)]
+
+
+def plain_differs(got: Any, want: Any) -> bool:
+    """Whether two plain leaves differ by more than a right answer's would."""
+    return _plain_values("", got, want) is not None
 
 
 def _plain_values(path: str, got: Any, want: Any) -> Difference | None:

@@ -7,7 +7,7 @@ does are the general mistakes looked for in the values.
 import random
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -16,11 +16,11 @@ from torch import Tensor
 from utils.exercises.declare import Exercise, Unfit, Wrong, bound_sizes, named_axes
 from utils.exercises.draw import VARIATIONS, Draw
 from utils.grading import compare, general
-from utils.grading.cases import Case
+from utils.grading.cases import BY_ORACLE, Case
 from utils.grading.held import Patches
 from utils.grading.raised import error_sentence
 from utils.grading.run import Outcome, run
-from utils.grading.trees import private_copy
+from utils.grading.trees import leaves, private_copy, tree_map
 from utils.grading.trial import Trial, at_most_float32, outcome_of
 
 _FIGURES = re.compile(r"-?\d[\d.]*(?:e[+-]?\d+)?")
@@ -44,17 +44,13 @@ def diagnose(
 ) -> Diagnosis:
     """Name the mistake behind the last of `trials`, which failed; `rest` are the cases not tried yet."""
     failed = trials[-1]
-    later = (
-        [Trial(case, outcome_of(exercise, case, answer, patches)[0]) for case in rest]
-        if _may_go_on(failed)
-        else []
-    )
-    fits = _fitting(exercise, failed, [*trials[:-1], *later])
+    later = [Trial(case, outcome_of(exercise, case, answer, patches)[0]) for case in rest] if _may_go_on(failed) else []
+    fits = _fitting(exercise, failed, trials[:-1], later)
     scene = _scene(exercise, failed)
     findings = general.find(scene) if scene else []
     if fits:
         evidence = next((sentence for key, sentence in findings if key in ("factor", "offset", "sign", "nan_rows")), "")
-        return Diagnosis(tuple(w.key for w in fits), tuple(w.message for w in fits), evidence)
+        return Diagnosis(tuple(w.key for w in fits), tuple(dict.fromkeys(w.message for w in fits)), evidence)
     own = _from_the_run(exercise, trials, later, answer, patches)
     findings = own if [key for key, _ in own] == ["changes"] else own + findings
     return Diagnosis(tuple(key for key, _ in findings), tuple(sentence for _, sentence in findings))
@@ -68,14 +64,14 @@ def _may_go_on(failed: Trial) -> bool:
     )
 
 
-def _fitting(exercise: Exercise, failed: Trial, others: Sequence[Trial]) -> list[Wrong]:
+def _fitting(exercise: Exercise, failed: Trial, passed: Sequence[Trial], later: Sequence[Trial]) -> list[Wrong]:
     """Wrong answers that give the learner's result everywhere; failing that, on the failed case and most others."""
     scored: list[tuple[float, Wrong]] = []
     split: tuple[list[Trial], list[Trial]] | None = None
     for wrong in exercise.wrongs:
         if not _same(exercise, failed, wrong) or _right_here(exercise, failed, wrong):
             continue
-        split = split or _by_rightness(exercise, others)
+        split = split or _by_rightness(exercise, passed, later)
         share = _share_explained(exercise, wrong, *split)
         if failed.outcome.error is not None and split[1] and share <= 0.5:
             continue  # the same kind of error alone says little
@@ -86,10 +82,12 @@ def _fitting(exercise: Exercise, failed: Trial, others: Sequence[Trial]) -> list
     return [wrong for share, wrong in scored if share == best and best >= 0.5]
 
 
-def _by_rightness(exercise: Exercise, trials: Sequence[Trial]) -> tuple[list[Trial], list[Trial]]:
+def _by_rightness(
+    exercise: Exercise, passed: Sequence[Trial], later: Sequence[Trial]
+) -> tuple[list[Trial], list[Trial]]:
     """The cases on which the learner's result is right, and those on which it is not."""
-    sides: tuple[list[Trial], list[Trial]] = [], []
-    for trial in trials:
+    sides: tuple[list[Trial], list[Trial]] = [*passed], []
+    for trial in later:
         sides[0 if _is_right(exercise, trial.case, trial.outcome) else 1].append(trial)
     return sides
 
@@ -110,17 +108,38 @@ def _is_right(exercise: Exercise, case: Case, outcome: Outcome) -> bool:
 
 
 def _same(exercise: Exercise, trial: Trial, wrong: Wrong) -> bool:
-    theirs = outcome_of(exercise, trial.case, wrong.answer)[0]
-    return same_outcome(
-        _seen(exercise, trial.case, trial.outcome), _seen(exercise, trial.case, theirs), trial.case.visible
-    )
+    ours = _seen(exercise, trial.case, trial.outcome)
+    return same_outcome(ours, _seen_of(exercise, trial.case, wrong), trial.case.visible)
+
+
+# What the wrong answers of the exercise that was graded last give, by case: another attempt meets the same cases.
+_kept: dict[tuple, Outcome] = {}
+MOST_KEPT = 2**26  # numbers
+
+
+def _seen_of(exercise: Exercise, case: Case, wrong: Wrong) -> Outcome:
+    """What of a wrong answer's result is compared on a case."""
+    place = (*case.key, wrong.key)
+    if place in _kept:
+        return _kept[place]
+    found = _seen(exercise, case, outcome_of(exercise, case, wrong.answer)[0])
+    if case.key:
+        if any(other[0] != case.key[0] for other in _kept):
+            _kept.clear()
+        if _numbers(found) + sum(map(_numbers, _kept.values())) < MOST_KEPT:
+            _kept[place] = found
+    return found
+
+
+def _numbers(outcome: Outcome) -> int:
+    return sum(leaf.numel() if isinstance(leaf, Tensor) else 1 for _, leaf in leaves(outcome.value))
 
 
 def _right_here(exercise: Exercise, failed: Trial, wrong: Wrong) -> bool:
     """Whether a wrong answer is right on the failed case, so that it explains nothing there."""
     if failed.failure.stage != "value" or failed.wanted is None or exercise.judge_fn is not None:
         return False
-    theirs = _seen(exercise, failed.case, outcome_of(exercise, failed.case, wrong.answer)[0])
+    theirs = _seen_of(exercise, failed.case, wrong)
     if theirs.error is not None:
         return False
     return compare.structure(theirs.value, failed.wanted) is None and (
@@ -224,23 +243,104 @@ def _from_the_run(
                 )
             ]
         if all(t.case.stage == "reference" for t in before):
-            return [
-                (
-                    "by_heart",
-                    (
-                        "Right on the reference model's own values, wrong on others: is a size, a weight or a "
-                        "constant of the model written into the answer, or a variable of the notebook used in place "
-                        "of an argument?"
-                    ),
-                )
-            ]
+            return [_only_on_the_model(exercise, before, answer, patches)]
     return []
 
 
-def _right_when_contiguous(exercise: Exercise, case: Case, answer: Callable, patches: Patches) -> bool:
-    from dataclasses import replace
+def _only_on_the_model(
+    exercise: Exercise, passed: Sequence[Trial], answer: Callable, patches: Patches
+) -> general.Finding:
+    """Why an answer is right on the reference model's values alone: told by trying them with a little noise.
 
-    from utils.grading.trees import tree_map
+    If one argument alone is changed and the answer's result does not follow, it does not use that argument. If all
+    are changed and it is still right, it is the sizes that it has by heart.
+    """
+    ignored = [
+        parameter.name
+        for i, parameter in enumerate(exercise.parameters)
+        if any(_does_not_follow(exercise, trial, i, answer, patches) for trial in passed)
+    ]
+    if ignored:
+        return (
+            "by_heart",
+            (
+                "Right on the reference model's own values, but the result does not depend on "
+                f"{' and '.join(ignored)}: is a value of the model, or a variable of the notebook, used in its place?"
+            ),
+        )
+    if all(_right_with_noise(exercise, trial, answer, patches) for trial in passed):
+        return (
+            "by_heart",
+            (
+                "Right on the reference model's shapes, whatever the values, and wrong on other shapes: is a size of "
+                "the model written into the answer?"
+            ),
+        )
+    return (
+        "special_to_the_model",
+        (
+            "Right on the reference model's own values, wrong on others: does the answer count on something that holds "
+            "only there?"
+        ),
+    )
+
+
+def _noisy(value: Any, seed: int) -> Any:
+    """The same tree with noise on each floating tensor; whole numbers and text stay what they are."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def changed(leaf: Any) -> Any:
+        if not (isinstance(leaf, Tensor) and leaf.is_floating_point()):
+            return leaf
+        noise = torch.randn(leaf.shape, generator=generator).to(leaf)
+        finite = leaf[torch.isfinite(leaf)]
+        return leaf + noise * (float(finite.double().std(correction=0)) / 2 + 0.1 if finite.numel() else 1.0)
+
+    return tree_map(changed, value)
+
+
+def _changed(value: Any, seed: int) -> Any:
+    """Another value of the same kind: a number near by, or noise on tensors."""
+    if type(value) is float:
+        return 0.9 * value
+    return value + 1 if type(value) is int else _noisy(value, seed)
+
+
+def _with_noise(case: Case, which: int | None = None) -> Case:
+    """A case with noise on all tensors, or with one argument changed; what is right there is for the oracle to say."""
+    if which is None:
+        args = tuple(_noisy(arg, i) for i, arg in enumerate(case.args))
+    else:
+        args = tuple(_changed(arg, i) if i == which else arg for i, arg in enumerate(case.args))
+    return replace(case, args=args, expected=BY_ORACLE, key=())
+
+
+def _does_not_follow(exercise: Exercise, trial: Trial, which: int, answer: Callable, patches: Patches) -> bool:
+    if which >= len(trial.case.args) or not _can_be_changed(trial.case.args[which]):
+        return False
+    case = _with_noise(trial.case, which)
+    now = _seen(exercise, case, outcome_of(exercise, case, answer, patches)[0])
+    if not same_outcome(now, _seen(exercise, trial.case, trial.outcome), case.visible):
+        return False
+    right, before = (
+        _seen(exercise, one, outcome_of(exercise, one, exercise.solution)[0]) for one in (case, trial.case)
+    )
+    return right.error is None and not same_outcome(right, before, case.visible)
+
+
+def _can_be_changed(value: Any) -> bool:
+    return type(value) in (int, float) or any(
+        isinstance(leaf, Tensor) and leaf.is_floating_point() for _, leaf in leaves(value)
+    )
+
+
+def _right_with_noise(exercise: Exercise, trial: Trial, answer: Callable, patches: Patches) -> bool:
+    from utils.grading.trial import try_answer
+
+    return try_answer(exercise, _with_noise(trial.case), answer, patches).failure is None
+
+
+def _right_when_contiguous(exercise: Exercise, case: Case, answer: Callable, patches: Patches) -> bool:
     from utils.grading.trial import try_answer
 
     args = tree_map(lambda leaf: leaf.contiguous() if isinstance(leaf, Tensor) else leaf, case.args)
@@ -260,7 +360,7 @@ def which_property(
             theirs = property_failure(exercise, key, wrong.answer, seed, device)
             if theirs and _FIGURES.sub("#", theirs) == _FIGURES.sub("#", sentence):
                 fits.append(wrong)
-    return Diagnosis(tuple(w.key for w in fits), tuple(w.message for w in fits))
+    return Diagnosis(tuple(w.key for w in fits), tuple(dict.fromkeys(w.message for w in fits)))
 
 
 def property_failure(

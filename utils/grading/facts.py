@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
-from utils.grading.text import harmless, one_line
+from utils.grading.text import cut_short, harmless, one_line
 from utils.grading.verdict import Mismatch, Verdict
 
 PRINTED_LINES = 12
@@ -66,7 +66,7 @@ def facts_of(verdict: Verdict) -> Facts:
         shape=f"Shape: {lengths}, as wanted." if same else "",
         columns=() if same else columns,
         differ=_differ(mismatch, verdict.stage) if mismatch else "",
-        first=_first(mismatch) if mismatch and mismatch.index else "",
+        first=_first(mismatch) if mismatch else "",
         picture=mismatch if mismatch and mismatch.map else None,
         evidence=one_line(verdict.evidence),
         where=f"Seen {one_line(verdict.where)}." if verdict.where else "",
@@ -94,8 +94,8 @@ def figures(got: Any, want: Any) -> tuple[str, str]:
     >>> figures(0.53, 0.21), figures(1.000001, 1.0), figures(float("nan"), 1.0)
     (('0.53', '0.21'), ('1.000001', '1'), ('NaN', '1'))
     """
-    if not (isinstance(got, float) and isinstance(want, float)):
-        return one_line(str(got)), one_line(str(want))
+    if not (isinstance(got, float) or isinstance(want, float)) or not (_is_number(got) and _is_number(want)):
+        return one_line(_shown(got)), one_line(_shown(want))
     texts = ("", "")
     for digits in range(4, 18):
         texts = tuple(
@@ -106,17 +106,34 @@ def figures(got: Any, want: Any) -> tuple[str, str]:
     return texts
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, float) or type(value) is int and abs(value) < 2**53
+
+
+def _shown(value: Any) -> str:
+    """Texts in quotation marks, so that a space at the end is seen; a whole number with commas."""
+    return repr(value) if isinstance(value, (str, bytes)) else f"{value:,}" if type(value) is int else str(value)
+
+
 def _differ(mismatch: Mismatch, stage: str) -> str:
     verb, verbs = ("is not finite", "are not finite") if stage == "finite" else ("differs", "differ")
+    after = f" after {mismatch.after}" if mismatch.after else ""
     if mismatch.total == 1:
-        return f"The value {verb}."
+        return f"The value {verb}{after}{'' if mismatch.index or mismatch.path else f': {_values(mismatch)}'}."
     count = "All" if mismatch.bad == mismatch.total else f"{mismatch.bad:,} of"
-    return f"{count} {mismatch.total:,} values {verbs}."
+    if mismatch.bad == mismatch.total == 2:
+        return f"Both values {verbs}{after}."
+    return f"{count} {mismatch.total:,} values {verbs}{after}."
 
 
 def _first(mismatch: Mismatch) -> str:
-    yours, wanted = figures(mismatch.got, mismatch.want)
-    return f"{place(mismatch.index)}: yours {yours}, wanted {wanted}"
+    where = place(mismatch.index) or one_line(mismatch.path)
+    return f"{where}: {_values(mismatch)}" if where else ""
+
+
+def _values(mismatch: Mismatch) -> str:
+    yours, wanted = (cut_short(text) for text in figures(mismatch.got, mismatch.want))
+    return f"yours {yours}, wanted {wanted}"
 
 
 def _columns(wanted, got) -> tuple[Column, ...]:

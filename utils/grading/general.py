@@ -327,6 +327,16 @@ def _figure(x: float) -> str:
     return f"{x:.4g}"
 
 
+def _dtype_remedy(got: Tensor, want: Tensor) -> str:
+    """What to do where an input's dtype got lost on the way; a dtype of its own, as bool, has its own answer."""
+    if not (got.is_floating_point() and want.is_floating_point()):
+        return ""
+    return (
+        " Give what you make (a mask, zeros, a table) the input's dtype, as in torch.zeros(…, dtype=x.dtype), or end "
+        "with .to(x.dtype)."
+    )
+
+
 def dtype_note(got: Tensor, want: Tensor) -> Finding | None:
     """Right in value but of another dtype."""
     if got.shape != want.shape or got.dtype == want.dtype or got.is_complex():
@@ -343,5 +353,6 @@ def dtype_note(got: Tensor, want: Tensor) -> Finding | None:
         return None
     return (
         "dtype",
-        f"The values are right; only the dtype is not: {short(got.dtype)} where {short(want.dtype)} is wanted.",
+        f"The values are right; only the dtype is not: {short(got.dtype)} where {short(want.dtype)} is wanted."
+        f"{_dtype_remedy(got, want)}",
     )

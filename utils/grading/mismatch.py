@@ -1,4 +1,7 @@
-"""Where values differ: the first bad index by axis name, and a small map of the error over two axes."""
+"""Where values differ: the first bad index by axis name, and a small map of the error over two axes.
+
+Of plain values, as a dict of numbers, it is the first that differs and how many do.
+"""
 
 from typing import Any
 
@@ -6,6 +9,7 @@ import torch
 from torch import Tensor
 
 from utils.exercises.declare import Exercise, named_axes
+from utils.grading import compare
 from utils.grading.trial import Trial
 from utils.grading.verdict import Mismatch
 
@@ -13,10 +17,12 @@ MAP_SIZE = 12
 
 
 def mismatch_of(exercise: Exercise, trial: Trial) -> Mismatch | None:
-    """The picture of a failed comparison of tensors; None where there is nothing to point at."""
+    """The picture of a failed comparison; None where there is nothing to point at."""
     failure = trial.failure
-    if failure.stage not in ("value", "finite") or failure.bad is None or not isinstance(failure.want, Tensor):
+    if failure.stage not in ("value", "finite"):
         return None
+    if failure.bad is None or not isinstance(failure.want, Tensor):
+        return _of_plain_values(exercise, trial)
     bad, visible = failure.bad, trial.case.visible
     shown = torch.ones_like(bad) if visible is None or failure.path else visible.expand(bad.shape)
     axes = named_axes(exercise.returns, bad.ndim) if not failure.path else tuple(f"axis {i}" for i in range(bad.ndim))
@@ -36,7 +42,32 @@ def mismatch_of(exercise: Exercise, trial: Trial) -> Mismatch | None:
         map_first=(0,) * (2 - len(kept)) + tuple(at[i] for i in kept),
         map_start=start,
         map_cut=cut,
+        after=exercise.compared_after,
     )
+
+
+def _of_plain_values(exercise: Exercise, trial: Trial) -> Mismatch | None:
+    """Numbers, texts and yes or no, alone or in tuples, lists and dicts. Facts that a judge weighs are no values."""
+    if exercise.judge_fn is not None or trial.wanted is None or isinstance(trial.wanted, BaseException):
+        return None
+    pairs = compare.plain_pairs(trial.observed, trial.wanted)
+    bad = [(path, got, want) for path, got, want in pairs if compare.plain_differs(got, want)]
+    if not bad:
+        return None
+    path, got, want = bad[0]
+    return Mismatch(got=_number(got), want=_number(want), bad=len(bad), total=len(pairs), path=_in_words(path))
+
+
+def _number(value: Any) -> Any:
+    return value.item() if isinstance(value, Tensor) and value.numel() == 1 else value
+
+
+def _in_words(path: str) -> str:
+    """The place of a value: total for a dict's ['total'], entry 0 for the first of a list."""
+    inner = path[1:-1] if path.count("[") == 1 else ""
+    if inner.isdigit():
+        return f"entry {inner}"
+    return inner[1:-1] if inner[:1] == "'" else path
 
 
 def _item(tensor: Tensor, at: tuple[int, ...]) -> Any:

@@ -65,7 +65,7 @@ def _plain_leaf(value: Any, kind: type) -> Any:
         if issubclass(kind, base):
             return exact(value)
     numpy = sys.modules.get("numpy")
-    if numpy is not None and (issubclass(kind, numpy.generic) or kind is numpy.ndarray and value.ndim == 0):
+    if numpy is not None and (issubclass(kind, numpy.generic) or kind is numpy.ndarray and value.size == 1):
         number = value.item()
         return number if type(number) in _EXACT else Refused(describe(value))
     advice = ""

@@ -34,7 +34,20 @@ def error_sentence(error: BaseException) -> str:
         return "The answer calls itself without end (RecursionError). What should stop it?"
     if issubclass(kind, MemoryError) or "allocate memory" in text_of(error):
         return f"The answer asks for more memory than there is ({describe_error(error)}). How large is what it makes?"
-    return f"The answer raised {describe_error(error)}."
+    return f"The answer raised {describe_error(error)}.{_remedy(text_of(error))}"
+
+
+# What torch says where two dtypes meet, or where a number is too large for one.
+_DTYPES = ("same dtype", "expected scalar type", "scalar type", "without overflow")
+
+
+def _remedy(said: str) -> str:
+    if any(words in said for words in _DTYPES):
+        return (
+            " Inputs come in float32, float64 and bfloat16: give what you make the input's dtype (dtype=x.dtype), and "
+            "use -torch.inf or torch.finfo(x.dtype).min for a very low number."
+        )
+    return ""
 
 
 def describe_error(error: BaseException) -> str:

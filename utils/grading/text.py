@@ -11,6 +11,11 @@ def harmless(text: str) -> str:
     return _CONTROLS.sub("", _ESCAPES.sub("", text.replace("\r\n", "\n")))
 
 
+def cut_short(text: str, most: int = 120) -> str:
+    """Text of at most so many characters, with … where it was longer."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
 def one_line(text: str) -> str:
     """Harmless text on one line."""
     return " ".join(harmless(text).split())

@@ -27,7 +27,8 @@ STAGES = (
 class Mismatch:
     """Where values differ. `index` names each axis: (("batch", 0), ("query_pos", 3)); `map` is a small 2-D picture: the
     largest error over the other axes, from 0 (right) to 1 (the largest of all), −1 where nothing is compared. It begins
-    at `map_start`; `map_first` is the first bad place on its two axes."""
+    at `map_start`; `map_first` is the first bad place on its two axes. Plain values have a `path` in place of an index,
+    as "total" in a dict; `after` says what is done to results before they are compared."""
 
     index: tuple[tuple[str, int], ...] = ()
     got: Any = None
@@ -41,6 +42,8 @@ class Mismatch:
     map_start: tuple[int, int] = (0, 0)
     map_first: tuple[int, int] = (0, 0)
     map_cut: bool = False
+    path: str = ""
+    after: str = ""
 
 
 @dataclass(frozen=True)
