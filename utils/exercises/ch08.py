@@ -50,6 +50,10 @@ def _take(answer, ids, n_ctx, batch, generator, rows):
     return torch.cat(taken)
 
 
+RUNS, ROWS = 40, 25  # at least so many seeds, and so many rows for each start that there is
+MOST = 0.75  # of the steps from a row to the next that may be the same by chance
+
+
 @batching.probe
 def _(answer, ids, n_ctx, batch, generator):
     """Facts about many windows. All ids are different, so that each row tells where it starts."""
@@ -62,21 +66,68 @@ def _(answer, ids, n_ctx, batch, generator):
     generator.set_state(start_state)
     torch.manual_seed(12345)
     again = _take(answer, ids, n_ctx, batch, generator, 400)
-    # Windows cut side by side and shuffled start at multiples of their step; drawn starts can be anything.
-    cut = all(s % n_ctx == 0 for s in starts) or all(s % (n_ctx + 1) == 0 for s in starts)
-    reachable = {s for s in range(last + 1) if not cut or s % n_ctx == 0 or s % (n_ctx + 1) == 0}
-    return {
+    facts = {
         "inside": inside,
         "contiguous": whole,
         "generator_moves_on": moved or len(set(starts)) == 1,
         "generator_decides": torch.equal(rows, again),
-        "varied": last == 0 or cut and last < n_ctx or len(set(starts)) > 1,
-        "last_start_possible": last in starts or cut and last not in reachable or last > 60 or cut,
+        "varied": last <= n_ctx or len(set(starts)) > 1,
     }
+    short = inside and last < 60
+    return facts | (_over_many_runs(answer, ids, n_ctx, batch, generator) if short else _not_asked())
+
+
+def _not_asked():
+    return {"starts": "", "rows are drawn apart": True, "batches are drawn apart": True}
+
+
+def _over_many_runs(answer, ids, n_ctx, batch, generator):
+    """What many short runs, each from a seed of its own, say about the starts; the same for every right answer.
+
+    The data is so short that a start which is possible is missing with a probability below 1e-9. Each of the three
+    kinds of steps between starts is the same in 3 of 4 cases with a probability below 1e-15, unless by design.
+    """
+    runs, seed = [], generator.initial_seed()
+    while len(runs) < RUNS or sum(run.numel() for run in runs) < ROWS * (len(ids) - n_ctx):
+        rows = _take(answer, ids, n_ctx, batch, generator.manual_seed(seed + len(runs)), 4 * batch)
+        runs.append((rows[:, 0] - ids[0]).view(-1, batch))  # [batches batch]
+    starts = torch.cat([run.flatten() for run in runs])
+    firsts = torch.stack([run[0, 0] for run in runs])
+    rows_apart = torch.cat([run.diff(dim=1).flatten() for run in runs])
+    batches_apart = torch.cat([run[:, 0].diff() for run in runs])
+    if len(starts.unique()) < 4:
+        return _not_asked() | {"starts": _reach(starts, len(ids), n_ctx)}
+    return {
+        "starts": _reach(starts, len(ids), n_ctx),
+        "rows are drawn apart": not _mostly_one(rows_apart),
+        "batches are drawn apart": not _mostly_one(batches_apart) and not _mostly_one(firsts),
+    }
+
+
+def _mostly_one(steps):
+    return len(steps) > 0 and int(steps.unique(return_counts=True)[1].max()) > MOST * len(steps)
+
+
+def _reach(starts, n, n_ctx):
+    """Which windows are ever taken: "every start", windows "side by side" that cover the data, or what is missing."""
+    last, seen = n - n_ctx - 1, starts.unique().tolist()
+    steps = {after - before for before, after in itertools.pairwise(seen)} or {n_ctx + 1}
+    left_out = seen[0] + last - seen[-1]
+    if len(steps) == 1 and 1 < max(steps) <= n_ctx + 1 and left_out <= n_ctx:
+        return "side by side"  # whole windows only: fewer than a window's ids stay over
+    if seen[0] == 0 and seen[-1] < last:
+        return "not the last" if last - seen[-1] == 1 and steps == {1} else "not those at the end"
+    if seen[0] > 0:
+        return "not the first" if seen[0] == 1 and seen[-1] == last else "not those at the start"
+    if steps != {1}:
+        return "not some in between"
+    middle = float((starts.double() < last / 2).double().mean() - (starts.double() > last / 2).double().mean())
+    return "every start" if abs(middle) < 0.3 else "more at one end"
 
 
 @batching.judge
 def _(facts, ids, n_ctx, batch, generator):
+    last = len(ids) - n_ctx - 1
     if not facts["inside"] or not facts["contiguous"]:
         return "Some rows are not n_ctx + 1 neighboring ids of the data: does a window run over the end?"
     if not facts["varied"]:
@@ -85,9 +136,19 @@ def _(facts, ids, n_ctx, batch, generator):
         return "The same state of the generator gives other batches: all randomness must come from the generator given."
     if not facts["generator_moves_on"]:
         return "The generator is where it was before: draw from it."
-    if not facts["last_start_possible"]:
-        return "The last window of the data is never taken: the last start is n − n_ctx − 1."
-    return None
+    if not facts["batches are drawn apart"]:
+        return "Every seed gives the windows in the same order: draw the starts, or shuffle the windows."
+    if not facts["rows are drawn apart"]:
+        return "The rows of a batch always stand equally far apart in the data: draw a start for each row."
+    missing = {
+        "not the last": f"The last window of the data is never taken: the last start is n − n_ctx − 1, here {last}.",
+        "not the first": "The first window of the data, which starts at 0, is never taken.",
+        "not those at the end": f"No window near the end is ever taken: starts go up to n − n_ctx − 1, here {last}.",
+        "not those at the start": "No window near the start is ever taken: starts begin at 0.",
+        "not some in between": f"Some windows are never taken: every start from 0 to {last} must be possible.",
+        "more at one end": "Some windows are taken much more often than others: every start must be equally likely.",
+    }
+    return missing.get(facts["starts"])
 
 
 def _ids_case(draw, n, n_ctx, batch, dtype=torch.int64):
@@ -98,6 +159,11 @@ def _ids_case(draw, n, n_ctx, batch, dtype=torch.int64):
 @batching.special("on 200 ids")
 def _(draw):
     return _ids_case(draw, 200, 7, 8)
+
+
+@batching.special("on 30 ids, from many seeds")
+def _(draw):
+    return _ids_case(draw, 30, 4, 4)
 
 
 @batching.special("where only four windows exist")
@@ -135,6 +201,17 @@ def _batches_with(start_below=lambda n, n_ctx: n - n_ctx, length=1, given=lambda
     return answer
 
 
+def _batches_at(draw_starts):
+    """Windows whose starts are drawn in another way: `draw_starts(how many there are, generator, batch)`."""
+
+    def answer(ids, n_ctx, batch, generator):
+        while True:
+            starts = draw_starts(len(ids) - n_ctx, generator, batch)
+            yield torch.stack([ids[start : start + n_ctx + 1] for start in map(int, starts)])
+
+    return answer
+
+
 batching.wrong(
     "runs_over_the_end",
     "The last windows run over the end of the data: a window of n_ctx + 1 ids starts at n − n_ctx − 1 at the latest.",
@@ -150,6 +227,55 @@ batching.wrong(
     "global_random_state",
     "The randomness comes from torch's global state: pass the generator on, so that a run can be repeated.",
 )(_batches_with(given=lambda generator: torch.rand(1, generator=generator) and None))
+
+
+batching.wrong("first_window_never", "The window at the very start of the data is never drawn: starts begin at 0.")(
+    _batches_at(
+        lambda n, generator, batch: torch.randint(1, n, (batch,), generator=generator) if n > 1 else [0] * batch
+    )
+)
+batching.wrong(
+    "only_half_of_the_data",
+    "Only a part of the data is ever used: every start from 0 to n − n_ctx − 1 must be possible.",
+)(_batches_at(lambda n, generator, batch: torch.randint(n // 2 + 1, (batch,), generator=generator)))
+batching.wrong(
+    "only_the_second_half",
+    "Only the end of the data is ever used: every start from 0 to n − n_ctx − 1 must be possible.",
+)(_batches_at(lambda n, generator, batch: torch.randint(n // 2, n, (batch,), generator=generator)))
+batching.wrong(
+    "one_start_for_the_batch",
+    "All rows of a batch are the same window: a start is drawn for each batch, but each row needs its own.",
+)(_batches_at(lambda n, generator, batch: torch.randint(n, (1,), generator=generator).expand(batch)))
+batching.wrong(
+    "rows_follow_each_other",
+    "One start is drawn for each batch, and its rows follow at fixed steps: each row needs a random start of its own.",
+)(
+    _batches_at(
+        lambda n, generator, batch: (torch.randint(n, (1,), generator=generator) + torch.arange(batch)).clamp(max=n - 1)
+    )
+)
+
+
+@batching.wrong(
+    "in_the_order_of_the_data",
+    "The windows come one after another, in the order of the data: draw their starts, or shuffle them, with the "
+    "generator.",
+)
+def _(ids, n_ctx, batch, generator):
+    start, n = 0, len(ids) - n_ctx
+    while True:
+        torch.rand(1, generator=generator)
+        starts = [(start + i * n_ctx) % n for i in range(batch)]
+        start = (starts[-1] + n_ctx) % n
+        yield torch.stack([ids[s : s + n_ctx + 1] for s in starts])
+
+
+@batching.wrong(
+    "the_seed_does_not_count",
+    "The generator is set to a seed of its own, so that every run gives the same batches: use it as it was given.",
+)
+def _(ids, n_ctx, batch, generator):
+    return make_batches(ids, n_ctx, batch, generator.manual_seed(0))
 
 
 @batching.wrong("always_the_same_window", "Every row is the same window: each row needs a start of its own.")
@@ -180,6 +306,29 @@ def shuffled_windows(ids, n_ctx, batch, generator):
         order = torch.randperm(len(windows), generator=generator)
         for i in range(0, len(windows) - batch + 1, batch):
             yield windows[order[i : i + batch]]
+
+
+@batching.right
+def one_epoch_of_overlapping_windows(ids, n_ctx, batch, generator):
+    """Every start once, in random order; what is left over at the end is dropped."""
+    order = torch.randperm(len(ids) - n_ctx, generator=generator)
+    return [torch.stack([ids[s : s + n_ctx + 1] for s in few]) for few in order.split(batch) if len(few) == batch]
+
+
+@batching.right
+def cut_anew_each_time(ids, n_ctx, batch, generator):
+    """The first cut is at a random place, so that over many rounds every start comes."""
+    while True:
+        room = max(1, min(n_ctx + 1, len(ids) - batch * (n_ctx + 1) + 1))
+        first = int(torch.randint(room, (1,), generator=generator))
+        windows = ids[first:].unfold(0, n_ctx + 1, n_ctx + 1)
+        yield from windows[torch.randperm(len(windows), generator=generator)].split(batch)[: len(windows) // batch]
+
+
+@batching.right
+def a_list_of_two_batches(ids, n_ctx, batch, generator):
+    starts = torch.randint(len(ids) - n_ctx, (2, batch), generator=generator)
+    return tuple(torch.stack([ids[s : s + n_ctx + 1] for s in few]) for few in starts)
 
 
 # 08.2 ────────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -267,6 +416,18 @@ def as_cross_entropy(train, test, d_vocab):
     logits = (torch.nn.functional.one_hot(train[:, 1:], d_vocab).sum((0, 1)) + 1).log()
     targets = test[:, 1:].flatten()
     return torch.nn.functional.cross_entropy(logits.expand(len(targets), -1), targets)
+
+
+@unigram.right
+def one_number_in_a_tensor(train, test, d_vocab):
+    return torch.tensor([unigram_loss(train, test, d_vocab)])
+
+
+@unigram.right
+def one_number_in_an_array(train, test, d_vocab):
+    import numpy
+
+    return numpy.array([[unigram_loss(train, test, d_vocab)]])
 
 
 @unigram.right
@@ -455,7 +616,12 @@ def _(answer, model, generator):
     generator.set_state(start)
     answer(model, generator)
     facts["the generator decides"] = all(torch.equal(p, values[n]) for n, p in model.named_parameters())
+    answer(model, generator.manual_seed(generator.initial_seed() + 1))
+    other = {n: p for n, p in model.named_parameters() if n.rpartition(".")[2].startswith("W")}
+    facts["another seed gives other weights"] = not any(torch.equal(p, values[n]) for n, p in other.items())
     facts |= {name: _looks_like(value, model.cfg.n_layers) for name, value in values.items()}
+    weights = [values[n].flatten() for n in other]
+    facts["every weight is drawn for itself"] = all(map(_all_different, [*weights, torch.cat(weights)]))
     drawn = [v.flatten()[:500] for v in values.values() if v.numel() >= 500]
     facts["parameters are drawn apart"] = not any(torch.equal(a, b) for a, b in itertools.combinations(drawn, 2))
     return facts
@@ -476,8 +642,15 @@ def _looks_like(value, n_layers):
     }
     for name, spread in spreads.items():
         if abs(std - spread) < 6.5 * spread / math.sqrt(2 * n) and abs(mean) < 6.5 * spread / math.sqrt(n):
-            return f"N(0, {name})"
+            # A normal distribution's fourth moment is 3 std⁴; that of even numbers is 1.8, of heads or tails 1.
+            tails = float((value.double() / std).pow(4).mean())
+            return f"N(0, {name})" if 2.2 < tails < 4.5 else f"of spread {name}, but not normal"
     return "something else"
+
+
+def _all_different(weights):
+    """Whether next to no two are alike: of so many normal float32 numbers hardly one in a thousand is."""
+    return len(weights.unique()) > 0.95 * len(weights)
 
 
 @initial.judge
@@ -519,9 +692,20 @@ initial.hints(
 )
 
 
-def _init_with(scale=lambda n: 1 / math.sqrt(2 * n), spread=0.02, biases=False, new=False, seeded=False):
+def _normal(parameter, std, generator):
+    parameter.normal_(0.0, std, generator=generator)
+
+
+def _init_with(
+    scale=lambda n: 1 / math.sqrt(2 * n),
+    spread=0.02,
+    biases=False,
+    new=False,
+    given=lambda generator: generator,
+    fill=_normal,
+):
     def answer(model, generator):
-        generator = torch.Generator(device=generator.device).manual_seed(0) if seeded else generator
+        generator = given(generator)
         with torch.no_grad():
             for name, parameter in list(model.named_parameters()):
                 last = name.rpartition(".")[2]
@@ -531,7 +715,7 @@ def _init_with(scale=lambda n: 1 / math.sqrt(2 * n), spread=0.02, biases=False, 
                     parameter.zero_()
                 else:
                     std = spread * (scale(model.cfg.n_layers) if last in ("W_O", "W_out") else 1)
-                    parameter.normal_(0.0, std, generator=generator)
+                    fill(parameter, std, generator)
                     if new:
                         path, _, last = name.rpartition(".")
                         setattr(model.get_submodule(path), last, nn.Parameter(parameter.clone()))
@@ -554,6 +738,46 @@ initial.wrong(
     "new_objects",
     "Parameters are replaced by new ones: an optimizer that was made before still holds the old. Change them in place.",
 )(_init_with(new=True))
+
+
+def _even(parameter, std, generator):
+    parameter.uniform_(-std * math.sqrt(3), std * math.sqrt(3), generator=generator)
+
+
+def _heads_or_tails(parameter, std, generator):
+    parameter.copy_(torch.randint(2, parameter.shape, generator=generator, device=parameter.device) * 2 * std - std)
+
+
+def _first_slice_for_all(parameter, std, generator):
+    parameter.copy_(torch.empty_like(parameter[0]).normal_(0.0, std, generator=generator).expand_as(parameter))
+
+
+initial.wrong(
+    "uniform", "The weights are drawn evenly from an interval (uniform_ or rand): a normal distribution is wanted."
+)(_init_with(fill=_even))
+initial.wrong(
+    "two_values", "The weights take two values only: they are drawn from a normal distribution, each another number."
+)(_init_with(fill=_heads_or_tails))
+initial.wrong(
+    "heads_alike",
+    "Many weights are the same number, as when one head's weights are drawn and copied to the others: heads that start "
+    "alike learn alike. Draw the whole tensor.",
+)(_init_with(fill=_first_slice_for_all))
+initial.wrong(
+    "generator_seeded_anew",
+    "The generator is set to a seed of the answer's own, so that every model starts alike: use it as it was given.",
+)(_init_with(given=lambda generator: generator.manual_seed(0)))
+initial.wrong(
+    "seeded_for_each_parameter",
+    "The generator is set back for each parameter, so that parameters begin with the same numbers: seed it nowhere.",
+)(
+    _init_with(
+        fill=lambda parameter, std, generator: _normal(parameter, std, generator.manual_seed(generator.initial_seed()))
+    )
+)
+initial.wrong("generator_ignored", "The weights come from torch's global random state: pass generator=generator on.")(
+    _init_with(given=lambda generator: None)
+)
 
 
 @initial.right
@@ -712,7 +936,7 @@ def adamw_step(params, grads, state: dict, lr: float, betas: tuple, eps: float, 
 
 @adamw.probe
 def _(answer, params, grads, state, lrs, betas, eps, weight_decay):
-    """Two optimizers in turn, each with a state and parameters of its own; the parameters after some steps."""
+    """Two optimizers in turn, each with a state and parameters of its own, and one begun anew: the parameters."""
     first, second = [p.clone() for p in params], [2 * p for p in params]
     states: tuple[dict, dict] = {}, {}
     seen = {}
@@ -722,15 +946,19 @@ def _(answer, params, grads, state, lrs, betas, eps, weight_decay):
             answer(second, [x + 0.5 for x in g], states[1], lr, betas, eps, weight_decay)
         if step in (1, 2, len(lrs)):
             seen |= {f"parameter {i} after step {step}": p.clone() for i, p in enumerate(first)}
-    return seen | {f"parameter {i} of another optimizer": p.clone() for i, p in enumerate(second)}
+    seen |= {f"parameter {i} of another optimizer": p.clone() for i, p in enumerate(second)}
+    anew: dict = {}
+    for g in grads[:2]:
+        answer(first, g, anew, lrs[0], betas, eps, weight_decay)
+    return seen | {f"parameter {i} with a new, empty state": p.clone() for i, p in enumerate(first)}
 
 
-def _adam_case(draw, eps, weight_decay=0.1, steps=10):
+def _adam_case(draw, eps, weight_decay=0.1, steps=10, betas=(0.9, 0.95)):
     def tensors():
         return [draw.normal("rows columns"), draw.normal("rows columns"), draw.normal("columns")]
 
     lrs = tuple(0.05 * (1 - i / (steps + 5)) for i in range(steps))
-    return tensors(), [tensors() for _ in range(steps)], None, lrs, (0.9, 0.95), eps, weight_decay
+    return tensors(), [tensors() for _ in range(steps)], None, lrs, betas, eps, weight_decay
 
 
 @adamw.fresh
@@ -746,6 +974,11 @@ def _(draw):
 @adamw.special("without weight decay")
 def _(draw):
     return _adam_case(draw, 1e-8, weight_decay=0.0, steps=4)
+
+
+@adamw.special("with other betas and a stronger decay")
+def _(draw):
+    return _adam_case(draw, 1e-8, weight_decay=0.4, steps=4, betas=(0.7, 0.99))
 
 
 adamw.forbid("torch.optim", because="The point is to write the step that it takes for you; 08.8 may use it.")
@@ -813,13 +1046,60 @@ def _(params, grads, state, lr, betas, eps, weight_decay):
         p -= lr * weight_decay * p + lr * m_hat / (v_hat.sqrt() + eps)
 
 
+@adamw.wrong(
+    "t_inside_the_loop",
+    "t is counted inside the loop over the parameters, so that it goes up by one for each of them: once a call.",
+)
+def _(params, grads, state, lr, betas, eps, weight_decay):
+    for i, (p, g) in enumerate(zip(params, grads, strict=True)):
+        t = state["t"] = state.get("t", 0) + 1
+        m, v = state.get(i, (torch.zeros_like(p), torch.zeros_like(p)))
+        m, v = betas[0] * m + (1 - betas[0]) * g, betas[1] * v + (1 - betas[1]) * g * g
+        state[i] = (m, v)
+        p -= lr * weight_decay * p + lr * m / (1 - betas[0] ** t) / ((v / (1 - betas[1] ** t)).sqrt() + eps)
+
+
+@adamw.wrong("betas_by_heart", "Your betas are 0.9 and 0.95 whatever is asked for: use the argument betas.")
+def _(params, grads, state, lr, betas, eps, weight_decay):
+    adamw_step(params, grads, state, lr, (0.9, 0.95), eps, weight_decay)
+
+
+@adamw.wrong("usual_betas", "Your betas are 0.9 and 0.999 whatever is asked for: use the argument betas.")
+def _(params, grads, state, lr, betas, eps, weight_decay):
+    adamw_step(params, grads, state, lr, (0.9, 0.999), eps, weight_decay)
+
+
+@adamw.wrong("decay_by_heart", "Your weight decay is 0.1 whatever is asked for: use the argument weight_decay.")
+def _(params, grads, state, lr, betas, eps, weight_decay):
+    adamw_step(params, grads, state, lr, betas, eps, 0.1)
+
+
+@adamw.wrong("no_decay", "The weight decay is left out: each parameter loses lr · weight_decay times itself.")
+def _(params, grads, state, lr, betas, eps, weight_decay):
+    adamw_step(params, grads, state, lr, betas, eps, 0.0)
+
+
+@adamw.wrong("eps_by_heart", "Your eps is 1e-8 whatever is asked for: use the argument eps.")
+def _(params, grads, state, lr, betas, eps, weight_decay):
+    adamw_step(params, grads, state, lr, betas, 1e-8, weight_decay)
+
+
+@adamw.wrong(
+    "memory_on_the_parameter",
+    "m, v or t are kept with the parameters, so that a new, empty state does not begin anew: keep all three in state.",
+)
+def _(params, grads, state, lr, betas, eps, weight_decay):
+    for p, g in zip(params, grads, strict=True):
+        adamw_step([p], [g], p.__dict__.setdefault("memory", {}), lr, betas, eps, weight_decay)
+
+
 _common: dict = {}
 
 
 def _memory_of_the_module(state):
     """One memory for all, cleared where a first optimizer begins."""
     if not state:
-        if len(_common.setdefault("owners", [])) % 2 == 0:
+        if len(_common.setdefault("owners", [])) % 3 == 0:  # a case has three
             _common.clear()
             _common["owners"] = []
         _common["owners"].append(len(_common["owners"]))
@@ -1126,7 +1406,16 @@ def _(answer, model, batches, steps, lr):
         "gradients start afresh": _afresh(model.calls),
         "weights change": any(not torch.equal(p, start[n]) for n, p in model.named_parameters()),
     }
-    facts["falls below the bigram loss"] = len(losses) > 40 and sum(losses[-20:]) / 20 < _bigram_of(batches)
+    still = copy.deepcopy(twin)
+    answer(still, list(batches), 2, 1e-12)
+    facts["the learning rate counts"] = all(
+        float((p - start[n]).abs().max()) < 1e-5 for n, p in still.named_parameters()
+    )
+    facts["falls below the bigram loss"] = _falls(losses, batches) or any(
+        # plain SGD and Adadelta take smaller steps than Adam at the same learning rate
+        _falls(answer(copy.deepcopy(twin), list(batches), steps, rate), batches)
+        for rate in (0.3, 3.0)
+    )
     torch.manual_seed(7)
     again = [float(x) for x in answer(twin, list(batches), min(steps, 5), lr)]
     return facts | {"same seed, same losses": again[:5] == losses[: min(steps, 5)][: len(again[:5])]}
@@ -1161,6 +1450,10 @@ def _afresh(calls):
     return True
 
 
+def _falls(losses, batches):
+    return len(losses) > 40 and sum(map(float, losses[-20:])) / 20 < _bigram_of(batches)
+
+
 def _bigram_of(batches):
     rows = torch.cat(list(batches))
     return _bigram(_pairs(rows), _pairs(rows), SYMBOLS)
@@ -1180,6 +1473,9 @@ def _(facts, model, batches, steps, lr):
         ),
         "gradients start afresh": "Gradients of earlier steps are still there: set them to zero before each backward.",
         "weights change": "The weights are what they were: is there a backward and a step?",
+        "the learning rate counts": (
+            "At a learning rate of next to nothing the weights move all the same: is lr given to the optimizer?"
+        ),
         "falls below the bigram loss": "The loss does not fall below what a table of pairs reaches.",
         "same seed, same losses": "The same seed gives other losses: what else is random?",
     }
@@ -1214,13 +1510,19 @@ training.hints(
 
 
 def _train_with(
-    zero=True, inputs=lambda b: b[:, :-1], pair=lambda logits, b: (logits, b[:, 1:]), mode=True, extra=0, after=False
+    zero=True,
+    inputs=lambda b: b[:, :-1],
+    pair=lambda logits, b: (logits, b[:, 1:]),
+    mode=True,
+    extra=0,
+    after=False,
+    make=lambda params, lr: torch.optim.AdamW(params, lr=lr),
 ):
     """A loop with one of its parts replaced."""
 
     def answer(model, batches, steps, lr):
         model.train(mode)
-        optimizer = torch.optim.AdamW(model.parameters(), lr=lr)
+        optimizer = make(model.parameters(), lr)
         losses = []
 
         def loss_of(batch):
@@ -1261,6 +1563,22 @@ training.wrong(
     "loss_after_the_update",
     "The losses are taken after the update: losses[0] must be that of the untrained model.",
 )(_train_with(after=True))
+
+
+training.wrong(
+    "lr_ignored", "The learning rate asked for is not used: give lr to the optimizer in place of a number of your own."
+)(_train_with(make=lambda params, lr: torch.optim.AdamW(params, lr=0.01)))
+training.wrong("lr_left_to_the_optimizer", "lr is not given to the optimizer, which then takes its own of 0.001.")(
+    _train_with(make=lambda params, lr: torch.optim.AdamW(params))
+)
+for _name, _make in {
+    "with_plain_sgd": lambda params, lr: torch.optim.SGD(params, lr),
+    "with_momentum": lambda params, lr: torch.optim.SGD(params, lr, momentum=0.9),
+    "with_adadelta": lambda params, lr: torch.optim.Adadelta(params, lr),
+}.items():
+    _answer = _train_with(make=_make)
+    _answer.__name__ = _name
+    training.right(_answer)
 
 
 @training.right

@@ -237,8 +237,14 @@ SHARES = torch.tensor(
     dtype=torch.float64,
 )
 DRAWS = 5000  # of each row
+# One row with a long tail, where half the weight lies: a temperature or a filter left in shows there. A token of the
+# tail is as rare as 0.4 %; the rarest two together have more weight than top-p 0.99 leaves out.
+TAIL = torch.linspace(3.0, 1.0, 63, dtype=torch.float64)
+LONG = torch.cat([TAIL.flip(0)[:30], TAIL.sum()[None], TAIL[:33]])
+LONG = LONG / LONG.sum()
 ERROR = 1e-10
-BOUND = math.sqrt(math.log(2 * 64 / ERROR) / (2 * DRAWS))  # Hoeffding, over all frequencies compared
+ROOM = math.log(2 * 256 / ERROR)  # for all frequencies compared
+BOUND = math.sqrt(ROOM / (2 * DRAWS))  # Hoeffding, for what is drawn together
 
 
 @sampling.oracle
@@ -252,8 +258,7 @@ def sample(logits: Float[Tensor, "... d_vocab"], generator: torch.Generator) -> 
 def _(answer, logits, generator):
     """What can be said of the draws without luck: a table of facts, the same for every right way of drawing."""
     start = generator.get_state()
-    kinds = 1 if logits.ndim == 1 else 4
-    calls = kinds * DRAWS // logits[..., 0].numel()
+    calls = _kinds(logits) * DRAWS // logits[..., 0].numel()
     drawn = [_drawn(answer, logits, generator) for _ in range(calls)]
     moved = not torch.equal(generator.get_state(), start)
     generator.set_state(start)
@@ -276,16 +281,28 @@ def _drawn(answer, logits, generator):
     return result.detach()
 
 
+def _kinds(logits):
+    """How many different rows there are, in turn."""
+    return 1 if logits.ndim == 1 or logits.shape[-1] == len(LONG) else len(SHARES)
+
+
+def _within(frequency, share, n):
+    """Whether frequencies in n draws are those of a share, but for a chance of ERROR (Chernoff's bound, as KL)."""
+    hit = torch.where(frequency > 0, frequency * (frequency / share).log(), 0)
+    miss = torch.where(frequency < 1, (1 - frequency) * ((1 - frequency) / (1 - share)).log(), 0)
+    return bool((n * (hit + miss) <= ROOM).all())
+
+
 def _facts(drawn, logits):
     """Which distribution the draws follow, and whether neighbors are drawn apart."""
-    kinds = 1 if logits.ndim == 1 else 4
+    kinds = _kinds(logits)
     ids = drawn.reshape(-1, kinds).cpu()  # [draws kind]
     if bool(((ids < 0) | (ids >= logits.shape[-1])).any()):
         return {"ids_in_range": False}
-    shares = logits.reshape(-1, logits.shape[-1])[:kinds].double().softmax(-1).cpu()  # [kind d_vocab]
+    raw = logits.reshape(-1, logits.shape[-1])[:kinds].double().cpu()
+    shares = raw.softmax(-1)  # [kind d_vocab]
     seen = torch.nn.functional.one_hot(ids, shares.shape[-1]).double()  # [draws kind d_vocab]
     frequency = seen.mean(0)
-    raw = logits.reshape(-1, logits.shape[-1])[:kinds].double().cpu()
     positive = torch.where(torch.isfinite(raw), raw, 0).clamp(min=0)
     known = {
         "softmax": shares,
@@ -294,15 +311,50 @@ def _facts(drawn, logits):
         "logits": positive / positive.sum(-1, keepdim=True).clamp(min=1e-9),
         "even": torch.full_like(shares, 1 / shares.shape[-1]),
     }
-    follows = next(
-        (name for name, p in known.items() if bool(((frequency - p).abs() <= BOUND).all())), "something else"
-    )
-    apart = True
-    if kinds > 1:
-        together = torch.einsum("nv,nw->vw", seen[:, 0], seen[:, 1]) / len(seen)
-        apart = bool(((together - torch.outer(frequency[0], frequency[1])).abs() <= 2 * BOUND).all())
+    follows = next((name for name, p in known.items() if _within(frequency, p, len(ids))), "something else")
+    if kinds == 1 and follows in ("softmax", "something else"):
+        follows = _top_and_tail(frequency[0], shares[0], len(ids), follows)
     ruled_out = bool((frequency[shares == 0] > 0).any())
-    return {"ids_in_range": True, "draws_ruled_out_tokens": ruled_out, "follows": follows, "rows_apart": apart}
+    return {
+        "ids_in_range": True,
+        "draws_ruled_out_tokens": ruled_out,
+        "follows": follows,
+        "rows_apart": kinds == 1 or _apart(seen[:, 0], seen[:, 1]),
+        "leading_axes_apart": kinds == 1 or _apart_along_axes(drawn.cpu(), logits.ndim - 1),
+    }
+
+
+def _top_and_tail(frequency, shares, n, otherwise):
+    """Told from the likeliest token and from bands of rare ones, each so heavy that it comes in n draws."""
+    order = [i for i in shares.argsort().tolist() if shares[i] > 0]
+    weight = drawn = 0.0
+    for i in order:
+        weight, drawn = weight + float(shares[i]), drawn + float(frequency[i])
+        if n * -math.log1p(-min(weight, 1 - 1e-9)) > ROOM:
+            if drawn == 0:
+                return "no rare tokens"
+            weight = drawn = 0.0
+    top = shares.argmax()
+    if not _within(frequency[top, None], shares[top, None], n):
+        return "flatter" if frequency[top] < shares[top] else "sharper"
+    return otherwise
+
+
+def _apart(one, other):
+    """Whether two draws [draws d_vocab], one-hot, are independent."""
+    together = torch.einsum("nv,nw->vw", one, other) / len(one)
+    return bool(((together - torch.outer(one.mean(0), other.mean(0))).abs() <= 2 * BOUND).all())
+
+
+def _apart_along_axes(drawn, leading):
+    """Whether the even rows, which four tokens share alike, agree across each leading axis in one of four cases."""
+    axes = range(drawn.ndim - leading, drawn.ndim - 1)
+    even = drawn.unflatten(-1, (-1, len(SHARES)))[..., :2]  # the first two of each four rows
+    for axis in axes:
+        agree = (even.narrow(axis, 0, 1) == even.narrow(axis, 1, 1)).double()
+        if not _within(agree.mean()[None], torch.tensor([0.25], dtype=torch.float64), agree.numel()):
+            return False
+    return True
 
 
 @sampling.judge
@@ -312,10 +364,18 @@ def _(facts, logits, generator):
     if facts["draws_ruled_out_tokens"]:
         return "A token whose logit is −∞ was drawn: its probability is 0."
     if facts["follows"] != "softmax":
-        what = {"argmax": "always the likeliest token", "even": "every token equally often"}.get(facts["follows"])
+        what = {
+            "argmax": "always the likeliest token",
+            "even": "every token equally often",
+            "flatter": "the likeliest token too seldom",
+            "sharper": "the likeliest token too often",
+            "no rare tokens": "the rarest tokens never",
+        }.get(facts["follows"])
         return f"The draws do not follow softmax(logits){': they give ' + what if what else ''}, in {DRAWS:,} draws."
     if not facts["rows_apart"]:
         return "Neighboring rows are not drawn independently: what one row draws says something about the next."
+    if not facts["leading_axes_apart"]:
+        return "Rows that differ in a leading axis only are drawn alike: draw for every row, over all leading axes."
     if not facts["generator_decides"]:
         return "The same state of the generator gives other tokens: all randomness must come from the generator given."
     if not facts["generator_moves_on"]:
@@ -340,6 +400,11 @@ def _(draw):
 @sampling.special("for rows with three leading axes")
 def _(draw):
     return draw.place(_rows((2, 2, DRAWS))), _generator(draw)
+
+
+@sampling.special("for many rows with a long tail")
+def _(draw):
+    return draw.place(LONG.log().float().repeat(DRAWS, 1)), _generator(draw)
 
 
 @sampling.special("for a single position, one call after another")
@@ -400,6 +465,32 @@ def _(logits, generator):
 def _(logits, generator):
     u = torch.rand(1, generator=generator, device=logits.device)
     return (logits.softmax(-1).cumsum(-1) < u).sum(-1).clamp(max=logits.shape[-1] - 1)
+
+
+@sampling.wrong(
+    "shared_across_leading_axes",
+    "One random number serves all rows that differ in a leading axis only: draw one for every row, over all leading "
+    "axes.",
+)
+def _(logits, generator):
+    u = torch.rand(logits.shape[-2:-1], generator=generator, device=logits.device, dtype=torch.float64)
+    running = logits.double().softmax(-1).cumsum(-1)
+    return torch.searchsorted(running, u[..., None] * running[..., -1:], right=True).squeeze(-1)
+
+
+@sampling.wrong("flattened", "The distribution is flatter than softmax(logits): is a temperature above 1 left in?")
+def _(logits, generator):
+    return sample(logits / 1.1, generator)
+
+
+@sampling.wrong("sharpened", "The distribution is sharper than softmax(logits): is a temperature below 1 left in?")
+def _(logits, generator):
+    return sample(logits / 0.9, generator)
+
+
+@sampling.wrong("tail_cut_off", "The rarest tokens are never drawn: is a filter such as top-p or top-k left in?")
+def _(logits, generator):
+    return sample(top_p_filter(logits, 0.95), generator)
 
 
 @sampling.right
