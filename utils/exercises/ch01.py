@@ -107,6 +107,11 @@ def _(draw):
     return 1.0, 2.0, 8.0, 4.0, 0.0, 8.0
 
 
+@equations.special("for small numbers, 0.01x + 0.02y = 0.05 and 0.03x + 0.04y = 0.11, whose determinant is −0.0002")
+def _(draw):
+    return 0.01, 0.02, 0.05, 0.03, 0.04, 0.11
+
+
 @equations.special("where the two equations contradict each other, x + 2y = 3 and 2x + 4y = 7")
 def _(draw):
     return 1.0, 2.0, 3.0, 2.0, 4.0, 7.0
@@ -230,6 +235,17 @@ def _(a, b, e, c, d, f):
     if determinant == 0:
         raise ValueError("no single answer")
     return (e * d - b * f) / determinant, (a * f - e * c) / determinant
+
+
+@equations.wrong(
+    "tolerance_too_wide",
+    "A small determinant is taken for 0, although there is a single answer: small numbers make a small determinant. "
+    "Only rounding may be let through, as with abs(…) < 1e-9.",
+)
+def _(a, b, e, c, d, f):
+    if abs(a * d - b * c) <= 0.1:
+        raise ValueError("no single answer")
+    return solve_two(a, b, e, c, d, f)
 
 
 @equations.wrong(
@@ -560,6 +576,11 @@ def _(draw):
     return VectorMap(4, lambda v: v * v), 4
 
 
+@linearity.special("for the map that takes the absolute value of each number")
+def _(draw):
+    return VectorMap(6, lambda v: v.abs()), 6
+
+
 @linearity.special("for a map that multiplies three of its numbers, f(x) = Mx + x₀x₁x₂")
 def _(draw):
     M = _matrix(draw, 2, 5)
@@ -647,6 +668,19 @@ def _(f, n_in, trials=8):
     basis = list(torch.eye(n_in, dtype=torch.float64))
     sums = all(torch.allclose(f(x + y), f(x) + f(y)) for x in basis for y in basis)
     return sums and all(torch.allclose(f(-1.5 * x), -1.5 * f(x)) for x in basis)
+
+
+@linearity.wrong(
+    "positive_only",
+    "Only vectors and factors without a minus sign are tried, as torch.rand gives them: |x| keeps both laws there. "
+    "torch.randn gives both signs.",
+)
+def _(f, n_in, trials=8):
+    for _ in range(trials):
+        x, y = torch.rand(2, n_in, dtype=torch.float64)
+        if not torch.allclose(f(x + y), f(x) + f(y)) or not torch.allclose(f(1.5 * x), 1.5 * f(x)):
+            return False
+    return True
 
 
 @linearity.wrong(
@@ -1000,6 +1034,11 @@ def _(draw):
     return (_given(draw, 1.001 * _orthogonal(draw, 3, 1)),)
 
 
+@rotations.special("for a rotation times 1.0001")
+def _(draw):
+    return (_given(draw, 1.0001 * _orthogonal(draw, 3, 1)),)
+
+
 @rotations.special("for a tall matrix with AᵀA = I")
 def _(draw):
     return (_given(draw, _orthogonal(draw, 4, 1)[:, :2]),)
@@ -1075,6 +1114,14 @@ def _(A):
 )
 def _(A):
     return _is_identity(A.T @ A, atol=1e-5) and abs(float(torch.linalg.det(A)) - 1) < 1e-5
+
+
+@rotations.wrong(
+    "tolerance_too_wide",
+    "A matrix passes that stretches by one part in ten thousand: the two sides may differ by 1e-5 at most.",
+)
+def _(A):
+    return _square(A) and _is_identity(A.T @ A, atol=1e-3) and abs(float(torch.linalg.det(A)) - 1) < 1e-3
 
 
 @rotations.wrong(
@@ -1733,8 +1780,9 @@ shares.right(_Softmax())
 # 01.10 ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 scores = Exercise("01.10", difficulty=2, minutes=5)
+_LIBRARIES = ("code of transformers", "code of transformer_lens")
 _WHOLE = "It does the whole exercise; build it from matrix products and your softmax."
-scores.forbid("scaled_dot_product_attention", "MultiheadAttention", because=_WHOLE)
+scores.forbid("scaled_dot_product_attention", "MultiheadAttention", *_LIBRARIES, because=_WHOLE)
 
 
 @scores.oracle
@@ -1855,7 +1903,7 @@ def spread_and_summed(Q, K):
 # 01.11 ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 soft = Exercise("01.11", difficulty=3, minutes=10)
-soft.forbid("scaled_dot_product_attention", "MultiheadAttention", because=_WHOLE)
+soft.forbid("scaled_dot_product_attention", "MultiheadAttention", *_LIBRARIES, because=_WHOLE)
 
 
 @soft.oracle
@@ -2043,7 +2091,7 @@ def keys_first(Q, K, V):
 # 01.12 ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 attending = Exercise("01.12", difficulty=3, minutes=10)
-attending.forbid("scaled_dot_product_attention", "MultiheadAttention", because=_WHOLE)
+attending.forbid("scaled_dot_product_attention", "MultiheadAttention", *_LIBRARIES, because=_WHOLE)
 
 
 @attending.oracle

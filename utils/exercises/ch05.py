@@ -16,6 +16,16 @@ from utils.exercises.gradients import gradient_fault
 
 WEIGHTS = ("W_Q", "b_Q", "W_K", "b_K", "W_V", "b_V", "W_O", "b_O")
 
+
+def _piece(exercise, key):
+    """A wrong answer's program, to be used where a later exercise has the same mistake in it."""
+    return next(w.answer for w in exercise.wrongs if w.key == key)
+
+
+def _message(exercise, key):
+    return next(w.message for w in exercise.wrongs if w.key == key)
+
+
 # 05.1 ────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 projection = Exercise("05.1", difficulty=2, minutes=10)
@@ -72,6 +82,16 @@ projection.hints(
 @projection.wrong("bias_forgotten", "The bias b is not added: each head's projection is x·W + b.")
 def _(x, W, b):
     return project_heads(x, W, torch.zeros_like(b))
+
+
+@projection.wrong("bias_twice", "The bias b is added twice: each head's projection is x·W + b.")
+def _(x, W, b):
+    return project_heads(x, W, 2 * b)
+
+
+@projection.wrong("bias_subtracted", "The bias b is subtracted: each head's projection is x·W + b.")
+def _(x, W, b):
+    return project_heads(x, W, -b)
 
 
 @projection.wrong(
@@ -254,6 +274,37 @@ def _(q, k):
     return attention_scores(q, k.sum(0, keepdim=True).expand_as(k))
 
 
+@scores.wrong(
+    "reshaped_not_moved",
+    "q and k are reshaped to [batch n_heads pos d_head]: reshape only cuts the numbers anew, it moves no axis. Move "
+    "n_heads before pos with transpose, permute or einsum.",
+)
+def _(q, k):
+    batch, query_pos, n_heads, d_head = q.shape
+    queries = q.reshape(batch, n_heads, query_pos, d_head)
+    return queries @ k.reshape(batch, n_heads, k.shape[1], d_head).mT / sqrt(d_head)
+
+
+@scores.wrong(
+    "queries_reshaped",
+    "q is reshaped to [batch n_heads query_pos d_head]: reshape only cuts the numbers anew, it moves no axis. Move "
+    "n_heads before query_pos with transpose, permute or einsum.",
+)
+def _(q, k):
+    batch, query_pos, n_heads, d_head = q.shape
+    return q.reshape(batch, n_heads, query_pos, d_head) @ k.permute(0, 2, 3, 1) / sqrt(d_head)
+
+
+@scores.wrong(
+    "keys_reshaped",
+    "k is reshaped to bring its axes into order: reshape only cuts the numbers anew, it moves no axis. Move n_heads "
+    "before key_pos with transpose, permute or einsum.",
+)
+def _(q, k):
+    batch, key_pos, n_heads, d_head = k.shape
+    return q.transpose(1, 2) @ k.reshape(batch, n_heads, key_pos, d_head).mT / sqrt(d_head)
+
+
 @scores.right
 def with_matmul(q, k):
     return q.transpose(1, 2) @ k.permute(0, 2, 3, 1) / q.shape[-1] ** 0.5
@@ -289,7 +340,7 @@ def causal_mask(
     return scores.masked_fill(key > query, float("-inf"))
 
 
-@mask.observe
+@mask.observe_after("softmax")
 def _(result, scores):
     """Any fill will do whose pattern is right."""
     return result.softmax(-1)
@@ -323,7 +374,12 @@ def _(draw):
 
 @mask.special("for a longer text than any before")
 def _(draw):
-    return (draw.normal("2 2 41 41"),)
+    return (draw.normal("1 2 150 150"),)
+
+
+@mask.special("for three new tokens after a text of 1,100")
+def _(draw):
+    return (draw.normal("2 1 3 1103"),)
 
 
 @mask.special("on large scores of both signs")
@@ -398,9 +454,20 @@ def _(scores):
     "The mask has a fixed size: it must be built from the shape of scores, so that a text of any length works.",
 )
 def _(scores):
-    mask = torch.ones(24, 24, dtype=torch.bool, device=scores.device).triu(1)
+    mask = torch.ones(64, 64, dtype=torch.bool, device=scores.device).triu(1)
     query_pos, key_pos = scores.shape[-2:]
-    return scores.masked_fill(mask[24 - query_pos - (24 - key_pos) : 24 - (24 - key_pos), :key_pos], float("-inf"))
+    return scores.masked_fill(mask[key_pos - query_pos : key_pos, :key_pos], float("-inf"))
+
+
+@mask.wrong(
+    "size_of_the_context",
+    "The mask is cut out of one of the size of GPT-2's context, 1024: it must be built from the shape of scores, so "
+    "that a text of any length works.",
+)
+def _(scores):
+    mask = torch.ones(1024, 1024, dtype=torch.bool, device=scores.device).triu(1)
+    query_pos, key_pos = scores.shape[-2:]
+    return scores.masked_fill(mask[key_pos - query_pos : key_pos, :key_pos], float("-inf"))
 
 
 @mask.wrong(
@@ -421,6 +488,30 @@ def _(scores):
 def _(scores):
     hidden = ~_tril(scores, scores.shape[-1] - scores.shape[-2])
     return scores + hidden * float("-inf")
+
+
+@mask.wrong(
+    "true_where_seen",
+    "The mask is the wrong way round: what a query may see is hidden, and the future is left. masked_fill hides where "
+    "its mask is True.",
+)
+def _(scores):
+    return scores.masked_fill(_tril(scores, scores.shape[-1] - scores.shape[-2]), float("-inf"))
+
+
+def _filled(number):
+    def answer(scores):
+        return scores.masked_fill(~_tril(scores, scores.shape[-1] - scores.shape[-2]), number)
+
+    return answer
+
+
+for _number in (-1, -10, -100, -1000, -10_000):
+    mask.wrong(
+        f"fill_of_minus_{-_number}",
+        "Masked cells hold a number that is not low enough: where the other scores are lower still, the future gets "
+        "weight. Use −∞.",
+    )(_filled(float(_number)))
 
 
 @mask.wrong("first_row_only", "Only the first query is masked: each row has its own set of keys that it may see.")
@@ -561,6 +652,11 @@ def _(scores):
     return scores.softmax(-1) * _tril(scores, scores.shape[-1] - scores.shape[-2])
 
 
+@pattern_of.wrong("key_length_alone", _message(mask, "key_length_alone"))
+def _(scores):
+    return _piece(mask, "key_length_alone")(scores).softmax(-1)
+
+
 @pattern_of.wrong("not_masked", "Nothing is masked: every query still looks at keys that come after it.")
 def _(scores):
     return scores.softmax(-1)
@@ -672,6 +768,20 @@ def _(pattern, v):
 
 
 @mixing.wrong(
+    "masked_again",
+    "The pattern is masked once more: it is masked already where it has to be, and any pattern must work, also one "
+    "that looks ahead. Use it as it is.",
+)
+def _(pattern, v):
+    return mix_values(pattern * _tril(pattern, pattern.shape[-1] - pattern.shape[-2]), v)
+
+
+@mixing.wrong("masked_from_the_corner", _message(mixing, "masked_again"))
+def _(pattern, v):
+    return mix_values(pattern.tril(), v)
+
+
+@mixing.wrong(
     "heads_averaged", "The heads' patterns are averaged before use: each head moves its own values by its own pattern."
 )
 def _(pattern, v):
@@ -761,6 +871,11 @@ output.hints(
 )
 def _(z, W_O, b_O):
     return attention_out(z, W_O, b_O * W_O.shape[0])
+
+
+@output.wrong("bias_subtracted", "The bias b_O is subtracted: it is added, once, after the sum over heads.")
+def _(z, W_O, b_O):
+    return attention_out(z, W_O, -b_O)
 
 
 @output.wrong("heads_averaged", "The heads are averaged: their outputs add.")
@@ -877,12 +992,15 @@ def _(answer, draw):
 @whole.prop("gradients_flow")
 def _(answer, draw):
     args = random_layer(draw, draw.normal("2 5 d_model"))
-    return gradient_fault(answer, attention, **dict(zip(("x", *WEIGHTS), args, strict=True)))
+    arguments = dict(zip(("x", *WEIGHTS), args, strict=True))
+    return gradient_fault(answer, attention, unseen=("b_K",), **arguments)  # softmax does not see b_K
 
 
 whole.forbid(
     "scaled_dot_product_attention",
     "MultiheadAttention",
+    "code of transformers",
+    "code of transformer_lens",
     because="It would do the whole exercise in one call; the point is to build it from the pieces you wrote.",
 )
 
@@ -911,14 +1029,6 @@ def _assembled(
 
 def _after_mask(wrong_mask):
     return lambda scores: wrong_mask(scores).softmax(-1)
-
-
-def _piece(exercise, key):
-    return next(w.answer for w in exercise.wrongs if w.key == key)
-
-
-def _message(exercise, key):
-    return next(w.message for w in exercise.wrongs if w.key == key)
 
 
 for _exercise, _part, _keys in (
@@ -1025,6 +1135,13 @@ def head_after_head(x, W_Q, b_Q, W_K, b_K, W_V, b_V, W_O, b_O):
         q, k, v = x @ W_Q[h] + b_Q[h], x @ W_K[h] + b_K[h], x @ W_V[h] + b_V[h]
         total = total + (q @ k.transpose(-1, -2) / sqrt(q.shape[-1]) + future).softmax(-1) @ v @ W_O[h]
     return total
+
+
+@whole.right
+def without_the_key_bias(x, W_Q, b_Q, W_K, b_K, W_V, b_V, W_O, b_O):
+    """It moves all scores of a query alike, which softmax does not see."""
+    q, k, v = project_heads(x, W_Q, b_Q), x[:, None] @ W_K, project_heads(x, W_V, b_V)
+    return attention_out(mix_values(attention_pattern(attention_scores(q, k.transpose(1, 2))), v), W_O, b_O)
 
 
 @whole.right
@@ -1197,6 +1314,24 @@ def _(pattern):
     return pattern.diagonal(-1, dim1=-2, dim2=-1).sum(-1).mean(0) / pattern.shape[-1]
 
 
+@previous.wrong(
+    "summed_over_queries",
+    "The weights of all queries are added up: their mean is wanted, so divide by how many there are.",
+)
+def _(pattern):
+    return pattern.diagonal(-1, dim1=-2, dim2=-1).sum(-1).mean(0)
+
+
+@previous.wrong("summed_over_the_batch", "The texts of the batch are added up: the mean over them is wanted.")
+def _(pattern):
+    return pattern.diagonal(-1, dim1=-2, dim2=-1).mean(-1).sum(0)
+
+
+@previous.wrong("summed", "Everything is added up: the mean over queries and batch is wanted.")
+def _(pattern):
+    return pattern.diagonal(-1, dim1=-2, dim2=-1).sum((0, -1))
+
+
 @previous.wrong("averages_over_everything", "Everything is averaged into one number: keep one score for each head.")
 def _(pattern):
     return pattern.diagonal(-1, dim1=-2, dim2=-1).mean()
@@ -1289,6 +1424,24 @@ def _(pattern, period):
     return pattern.diagonal(-period - 1, dim1=-2, dim2=-1).mean((0, -1))
 
 
+@induction.wrong(
+    "summed_over_queries",
+    "The weights of all queries are added up: their mean is wanted, so divide by how many there are.",
+)
+def _(pattern, period):
+    return pattern.diagonal(1 - period, dim1=-2, dim2=-1)[..., 1:].sum(-1).mean(0)
+
+
+@induction.wrong("summed_over_the_batch", "The texts of the batch are added up: the mean over them is wanted.")
+def _(pattern, period):
+    return pattern.diagonal(1 - period, dim1=-2, dim2=-1)[..., 1:].mean(-1).sum(0)
+
+
+@induction.wrong("summed", "Everything is added up: the mean over queries and batch is wanted.")
+def _(pattern, period):
+    return pattern.diagonal(1 - period, dim1=-2, dim2=-1)[..., 1:].sum((0, -1))
+
+
 @induction.right
 def with_indices(pattern, period):
     i = torch.arange(period, pattern.shape[-1], device=pattern.device)
@@ -1373,6 +1526,14 @@ def _(W_E, W_V, W_O, W_U, head, ids):
 )
 def _(W_E, W_V, W_O, W_U, head, ids):
     return ov_circuit(W_E, W_V, W_O, W_U, head, ids).T
+
+
+@ov.wrong(
+    "unembedded_by_W_E",
+    "W_E's rows stand in place of W_U's columns: in GPT-2 the two tables are one, elsewhere not. Use W_U[:, ids].",
+)
+def _(W_E, W_V, W_O, W_U, head, ids):
+    return ov_circuit(W_E, W_V, W_O, W_E.T, head, ids)
 
 
 @ov.wrong("all_heads_summed", "All heads are summed: take only W_V[head] and W_O[head].")

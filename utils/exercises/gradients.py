@@ -19,14 +19,17 @@ CUT_OFF = (
 )
 
 
-def gradient_fault(answer: Callable, oracle: Callable, **arguments: Any) -> str | None:
+def gradient_fault(answer: Callable, oracle: Callable, *, unseen: tuple[str, ...] = (), **arguments: Any) -> str | None:
     """The sentence that says which gradient is missing or wrong; None where all are those of the oracle.
 
     Args:
+        unseen: names of arguments that do not change the result, so that an answer may leave them out.
         arguments: by name, in the answer's order; floating tensors, and those in a dict, are differentiated.
     """
     with torch.enable_grad():
-        return difference(_gradients(answer, arguments), _gradients(oracle, arguments))
+        theirs, ours = _gradients(answer, arguments), _gradients(oracle, arguments)
+    left_out = {name: torch.zeros_like(ours[name]) for name in unseen if theirs[name] is None}
+    return difference(theirs | left_out, ours)
 
 
 def difference(theirs: Gradients, ours: Gradients) -> str | None:
