@@ -123,7 +123,7 @@ one_hot = (small_text[:, None] == torch.arange(4)).float()  # [pos 4]
 picked = one_hot @ small_table  # [pos 4] @ [4 3] → [pos 3]
 
 show.table(
-    [[t, onehot, row] for t, onehot, row in zip(small_text, one_hot.tolist(), picked.tolist(), strict=True)],
+    list(zip(small_text, one_hot.int().tolist(), picked.int().tolist(), strict=True)),
     ["token", "one-hot vector", "one-hot vector · table"],
     title="Three tokens, looked up by a matrix product",
     note="The 1 stands in place 2, 0, 2, so rows 2, 0 and 2 of the table come out.",
@@ -180,21 +180,20 @@ torch.equal(as_product, embed(some, small_table))
 
 # %% [markdown] key="embedded-text"
 # **Use it** to see what training has put into the table. Nobody told the model that *kitten* and *goat* have
-# something in common. Below are 22 words by their two main directions (the two along which these vectors vary most).
+# something in common. Below, the cosine between the rows of each two of 16 words: 1 is the same direction, 0 a right
+# angle.
 
 # %% key="embedded-words" tags=["demo"]
 KINDS = {
-    "name": "Anna Mary Lily Tom Ben Max".split(),
-    "animal": "kitten goat lamb rabbit mouse dog".split(),
-    "color": "red blue green white black".split(),
-    "number": "two three four five six".split(),
+    "name": "Anna Mary Tom Ben".split(),
+    "animal": "kitten goat lamb mouse".split(),
+    "color": "red blue green white".split(),
+    "number": "two three four five".split(),
 }
 words = [word for kind in KINDS.values() for word in kind]
 kind_of = [kind for kind, members in KINDS.items() for _ in members]
 word_ids = tensor([[model.to_single_token(f" {word}") for word in words]])  # [batch pos]
 vectors = use(embed)(word_ids, model.W_E)[0]  # [word d_model]
-centered = vectors - vectors.mean(0)
-_, _, main = torch.linalg.svd(centered, full_matrices=False)  # rows: directions, the main one first
 unit = vectors / vectors.norm(dim=-1, keepdim=True)
 cosine = unit @ unit.T  # [word word]
 
@@ -202,14 +201,15 @@ cosine = unit @ unit.T  # [word word]
 same = tensor([[a == b for a in kind_of] for b in kind_of])
 others = same & ~torch.eye(len(words), dtype=torch.bool)  # another word of the same kind
 alike, unlike = cosine[others].mean(), cosine[~same].mean()
-show.points(
-    centered @ main[:2].T,  # [word d_model] @ [d_model 2] → [word 2]
-    words,
-    groups=kind_of,
-    title=f"{len(words)} rows of the embedding, by their two main directions",
-    note=f"Mean cosine of two words of one kind {alike:.2f}, of different kinds {unlike:.2f}.",
-    x_name="first main direction",
-    y_name="second main direction",
+show.matrix(
+    cosine,
+    rows=words,
+    columns=words,
+    title="Which rows of the embedding are alike?",
+    note=f"Four names, animals, colors, numbers. One kind: mean cosine {alike:.2f}; different kinds: {unlike:.2f}.",
+    row_name="word",
+    column_name="word",
+    value_name="cosine",
 )
 
 # %% [markdown] key="positions" covers="N19" terms="position embedding"
@@ -320,18 +320,18 @@ torch.equal(model.W_pos[number], pos_embed(tom_gave, model.W_pos))
 # cosine between the vectors of each two of the first 48 places.
 
 # %% key="places-figure" tags=["demo"]
-length = 48
-rows = use(pos_embed)(torch.zeros(1, length, dtype=torch.int64), model.W_pos)[0]  # [pos d_model]
+shown = 48
+rows = use(pos_embed)(torch.zeros(1, shown, dtype=torch.int64), model.W_pos)[0]  # [pos d_model]
 unit = rows / rows.norm(dim=-1, keepdim=True)
 near = (unit @ unit.T).fill_diagonal_(torch.nan)  # [pos pos]; a place with itself would be 1
-close, far = near.diagonal(1).mean(), near.diagonal(length // 2).mean()
+close, far = near.diagonal(1).mean(), near.diagonal(shown // 2).mean()
 
 show.matrix(
     near,
-    rows=range(length),
-    columns=range(length),
+    rows=range(shown),
+    columns=range(shown),
     title="Which places have vectors that are alike?",
-    note=f"Neighbors: mean cosine {close:.2f}. {length // 2} places apart: {far:.2f}.",
+    note=f"Neighbors: mean cosine {close:.2f}. {shown // 2} places apart: {far:.2f}.",
     row_name="position",
     column_name="position",
     value_name="cosine",
@@ -345,13 +345,13 @@ show.matrix(
 # work, and why is it better?
 #
 # **It loses nothing that the model wants to keep.** Adding contains concatenation as a special case: let $W_E$ use
-# only the first 200 numbers and $W_\text{pos}$ only the last 56, and the sum *is* the two side by side. The border is
-# not drawn by the designer but found in training, direction by direction. And in hundreds of dimensions there is
-# room: two random directions are almost at right angles.
+# only the first 200 of 256 numbers and $W_\text{pos}$ only the last 56, and the sum *is* the two side by side. The
+# border is not drawn by the designer but found in training, direction by direction. And in hundreds of dimensions
+# there is room: two random directions are almost at right angles.
 #
-# **Features can meet.** Suppose that some layer needs to know "a sentence starts here". A period before says so, and
-# so does place 0. With vectors side by side that fact would live in two different spots, and every reader would need
-# weights for both. In a sum both may write *the same direction*:
+# **Features can meet.** Suppose that some layer needs to know "a sentence starts next". A period says so, and so does
+# place 0, where a text begins. With vectors side by side that fact would live in two different spots, and every
+# reader would need weights for both. In a sum both may write *the same direction*:
 
 # %% key="meet-by-hand" tags=["demo"]
 starts, is_word, later = torch.eye(3)  # three directions of a tiny stream, d_model = 3
@@ -390,7 +390,7 @@ def share_along(table):
 
 of_places, of_tokens = share_along(model.W_pos), share_along(model.W_E[met])
 shown = torch.arange(0, d_model, max(1, d_model // 32))  # every eighth direction in the pocket model
-enough = int((of_places < 0.9).sum())  # the number of directions with 90% of the places' variation
+enough = int((of_places < 0.9).sum()) + 1  # the number of directions with 90% of the places' variation
 
 # %% key="shared-room-figure" tags=["demo"]
 show.lines(
@@ -679,7 +679,7 @@ show.matrix(
 # %% [markdown] key="bus-text" covers="N11"
 # Read along a row: how long a note stays in use. Each part reads only what was written earlier, so half of the grid
 # is empty. Where a row stays strong to its end, a late layer reads what an early one left there, with no wire between
-# them. Where a row fades, its content is not gone. It is drowned by longer vectors, or was copied into a new note.
+# them. Where a row fades, its content is not gone: it may be drowned by longer vectors, or copied into a new note.
 
 # %% [markdown] key="unembedding" covers="N10" terms="logit"
 # ## 7 · From a vector to a prediction
@@ -873,7 +873,7 @@ show.lens(
 # Further up come words that could follow, first rough, then fit for this text; the top row is what the model says.
 #
 # Does this hold beyond one sentence? The next cell reads five texts of the model's world and asks how probable the
-# true next token is, at each stage.
+# true next token is, at each stage. The loss is $-\ln$ of its probability: 0 would be always right.
 
 # %% key="lens-loss" tags=["demo"]
 TEXTS = [
@@ -887,8 +887,9 @@ losses, agrees = [], []
 for one in TEXTS:
     ids, (_, one_cache) = model.to_tokens(one), model.run_with_cache(one)
     guessed = through_lens(one_cache)[:, :-1]  # [stage pos-1 d_vocab]
-    truth = ids[0, 1:].expand(len(stages), -1)[..., None]  # [stage pos-1 1]
-    losses.append(-guessed.gather(-1, truth)[..., 0].log())  # [stage pos-1]
+    truth, at = ids[0, 1:], torch.arange(ids.shape[1] - 1)  # [pos-1]
+    of_truth = guessed[:, at, truth][:, met[truth]]  # [stage pos-1], tokens that the model has met
+    losses.append(-of_truth.clamp(min=1e-30).log())
     agrees.append((guessed.argmax(-1) == guessed[-1].argmax(-1)).float())
 loss, agree = torch.cat(losses, 1).mean(1), torch.cat(agrees, 1).mean(1)  # [stage]
 
@@ -898,10 +899,11 @@ show.lines(
     stages,
     {"mean loss": loss},
     title="How wrong is the stream, read early?",
-    note=f"The loss falls at {falls} of {n_layers} layers. After layer 0 the likeliest token is the final one at "
-    f"{agree[1]:.0%} of the positions, before it at {agree[0]:.0%}.",
+    note=f"The loss falls at {falls} of {n_layers} layers. At the embeddings the likeliest token is the final one at "
+    f"{agree[0]:.0%} of the positions, after layer 0 at {agree[1]:.0%}, a layer before the end at {agree[-2]:.0%}.",
     x_name="read after",
-    y_name="mean loss, nats a token (0 would be always right)",
+    y_name="mean loss, nats a token",
+    log_y=True,
 )
 
 # %% [markdown] key="lens-limits" covers="N11"
@@ -965,7 +967,7 @@ torch.allclose(as_linear, tied_unembed(normalized, model.W_E), atol=1e-3)
 
 # %% [markdown] key="saved-text" covers="N17"
 # **What it saves.** Each of the two tables has d_vocab · d_model numbers, and GPT-2's vocabulary has 50,257 tokens. A
-# block has about $12\,d_\text{model}^2$. In a small model the tables weigh more than the layers.
+# block has about $12\,d_\text{model}^2$. In a model as small as this one a single table weighs more than all layers.
 
 # %% key="saved" tags=["demo"]
 SHAPES = {  # layers, d_model, n_ctx
@@ -1148,7 +1150,7 @@ show.lines(
 # the Reed direction.
 #
 # GPT-2 is tied. Many later models, Pythia and the first Llamas among them, have two tables; many small ones of today
-# are tied, since in a small model the table weighs most.
+# are tied, because in a small model the table weighs so much.
 
 # %% [markdown] key="norms" covers="N11" terms="L2 norm"
 # ## 11 · How long is the stream?
@@ -1203,6 +1205,11 @@ grade(norm_by_layer)
 stack = torch.stack([cache[f"blocks.{i}.hook_resid_post"] for i in range(n_layers)])
 torch.allclose(stack.square().sum(-1).sqrt().mean((1, 2)), norm_by_layer(stack))
 
+# %% key="examples-run" solution="03.9"
+import doctest
+
+doctest.testmod()  # the examples in the docstrings of all nine exercises, run
+
 # %% [markdown] key="predict-norm" tags=["predict"]
 # **Predict.** From the embeddings to the last layer: does the stream stay about as long as it was, grow evenly by the
 # same amount at each layer, or grow in some other way? And is BOS, the first position, longer or shorter than others?
@@ -1210,34 +1217,39 @@ torch.allclose(stack.square().sum(-1).sqrt().mean((1, 2)), norm_by_layer(stack))
 # %% key="guess-norm" tags=["predict"]
 my_guess = "?"  # stays, grows evenly, other; BOS longer or shorter
 
+
 # %% key="norms-measured" tags=["demo"]
+def length(x):
+    """A length for people to read."""
+    return f"{x:,.0f}" if x >= 100 else f"{x:.3g}"
+
+
+after_layers = [cache[f"blocks.{i}.hook_resid_post"] for i in range(n_layers)]
+streams = torch.stack([cache["blocks.0.hook_resid_pre"], *after_layers])  # [stage batch pos d_model]
 norm_of = use(norm_by_layer)
-streams = [cache["blocks.0.hook_resid_pre"]]
-streams = torch.stack(
-    streams + [cache[f"blocks.{i}.hook_resid_post"] for i in range(n_layers)]
-)  # [stage batch pos d_model]
-lengths = norm_of(streams[:, :, 1:])  # [stage]
-of_bos = norm_of(streams[:, :, :1])
+lengths, of_bos = norm_of(streams[:, :, 1:]), norm_of(streams[:, :, :1])  # [stage]
+
 # As long as it would be if all that was written stood at right angles:
 squares = written(cache)[:, 1:].square().sum(-1).cumsum(0)  # [writer pos]
 right_angles = squares[1::2].sqrt().mean(-1)  # [stage]
 
+# %% key="norms-figure" tags=["demo"]
 show.lines(
     stages,
-    {"all positions but BOS": lengths, "BOS": of_bos, "if all stood at right angles": right_angles},
+    {"all but BOS": lengths, "BOS": of_bos, "if all at right angles": right_angles},
     title="The length of the stream",
-    note=f"From {lengths[0]:.3g} to {lengths[-1]:.3g}, {lengths[-1] / right_angles[-1]:.1f} times what right angles "
-    f"would give. BOS ends at {of_bos[-1]:.3g}.",
+    note=f"From {length(lengths[0])} to {length(lengths[-1])}, {lengths[-1] / right_angles[-1]:.1f} times what right "
+    f"angles would give. BOS ends at {length(of_bos[-1])}.",
     x_name="after",
     y_name="mean L2 norm",
     log_y=True,
 )
 
 # %% [markdown] key="norms-text"
-# Mind the axis: each line of the grid is a factor of ten. What you see belongs to this model. In larger trained
-# models, GPT-2 among them, the stream grows from layer to layer by a roughly constant *factor*, so that a late layer
-# must shout to be heard over the early ones. That each part reads through a LayerNorm, which takes the length out
-# again, is why this does no harm; it is the subject of chapter 04.
+# Mind the axis: equal steps up are equal *factors*. How much the stream grows differs from model to model. In GPT-2
+# XL it grows by about the same factor at every layer (Heimersheim and Turner 2023). So a late layer must write more
+# to be heard. What is read stays of one size all the same, because each part reads through a LayerNorm, which takes
+# the length out again: chapter 04.
 #
 # The plan of section 5 once more, with the lengths measured:
 
@@ -1246,14 +1258,14 @@ sizes = written(cache)[:, 1:].norm(dim=-1).mean(-1)  # [writer], BOS aside
 plan = []
 running = written(cache)[:, 1:].cumsum(0).norm(dim=-1).mean(-1)  # [writer], the stream after each
 for name, size, total in zip(writers[2:], sizes[2:], running[2:], strict=True):
-    plan.append((name, f"adds {size:.3g}, then the stream is {total:.3g}"))
+    plan.append((name, f"adds {length(size)}, then the stream is {length(total)}"))
 loudest = writers[sizes.argmax()]
 show.stream(
     plan,
-    start=("embeddings", f"token {sizes[0]:.3g}, place {sizes[1]:.3g}, together {running[1]:.3g}"),
+    start=("embeddings", f"token {length(sizes[0])}, place {length(sizes[1])}, sum {length(running[1])}"),
     end=("unembedding", "reads the whole sum, normalized"),
     title="What each part adds to the stream: mean lengths",
-    note=f"The longest vector comes from {loudest}. Attention and MLPs write very different amounts.",
+    note=f"The longest vector comes from {loudest}. The token's own is {sizes[0] / running[-1]:.1%} of the whole.",
 )
 
 # %% [markdown] key="answer" covers="N17"
@@ -1262,7 +1274,7 @@ show.stream(
 # The direct path gives *Gordon, Reed* and *Reed, Gordon* the same score. The model does not. The stream is a sum and
 # the unembedding is linear, so the logit of "Reed" after "Gordon" can be taken apart exactly: each part's own dot
 # product with the Reed column. (The final norm divides by one number at each position. Held at its measured value it
-# is linear too; chapter 04 says what that hides.)
+# is linear too; chapter 04 says what that hides. The norm's own bias adds a little as well, which no part wrote.)
 #
 # For the four names, in both orders: what did each part contribute?
 
@@ -1333,24 +1345,29 @@ WITHOUT = {
     "the direct path alone": ("pos", "attn", "mlp"),
 }
 chance = {name: [mean_chance(silent(*parts), way) for way in (True, False)] for name, parts in WITHOUT.items()}
+worst = min(list(WITHOUT)[1:4], key=lambda name: chance[name][0])  # of the three kinds of part
 show.table(
     [[name, *(f"{c:.4f}" for c in both)] for name, both in chance.items()],
     ["the model", "P(last name | first)", "P(first name | last)"],
     title="How much is left of the names?",
     note=f"The whole model: {chance['nothing missing'][0]:.0%} one way, {chance['nothing missing'][1]:.0%} the other. "
-    f"Least is left with: {min(list(WITHOUT)[1:4], key=lambda name: chance[name][0])}.",
+    f"Least is left with {worst}.",
 )
 
 # %% [markdown] key="answer-text" covers="N17"
 # So **where does the order come from?** Not from the tables: they are tied, and know none. It comes from the parts
 # between them, which read one direction and write another.
 #
-# - An **MLP** needs nothing but the token itself: it reads *Gordon* and writes *Reed*, the matrix $M$ of section 10
-#   with a bend in it. Reading *Reed*, it writes something else.
-# - **Attention** lets *Reed* know that *Gordon* stands before it, and so that the name is over.
-# - The **place** makes a vector that is not any token's, so that even equal tokens are told apart: no name begins a
-#   text of this world, and few stand at place 1.
-# - And all of them push *down* what the direct path asks for, the token itself and the reversed pair.
+# - An **MLP** needs nothing but the token: it can read *Gordon* and write *Reed*, as the matrix $M$ of section 10
+#   does, and when it reads *Reed*, write something else.
+# - **Attention** can see what stands before: whether the name has just begun or is complete, and what kind of
+#   sentence asks for a name.
+# - The **place** is added to the token that is read and not to the one that is scored. So even the first sum is no
+#   row of the table any more, and layers can use where they are.
+# - And the direct path can be **drowned**. The final norm divides by the length of the whole, so a token vector that
+#   is short beside what layers write counts for little. The plan above says how short it is here.
+#
+# Which of them does the most in this model, the bars and the table have told you.
 #
 # Ablation says what is needed, not what would be enough: a model without a part of itself is one that was never
 # trained. Chapter 10 returns to that.
@@ -1431,6 +1448,7 @@ show.table(
 #   from.
 # - Elhage et al., *A Mathematical Framework for Transformer Circuits* (2021): the stream as a bus, and the direct
 #   path as a table of bigrams.
+# - Heimersheim and Turner, *Residual stream norms grow exponentially over the forward pass* (2023).
 # - nostalgebraist, *interpreting GPT: the logit lens* (2020), and Belrose et al., *Eliciting Latent Predictions from
 #   Transformers with the Tuned Lens* (2023).
 #
