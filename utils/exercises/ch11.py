@@ -137,6 +137,21 @@ def _(x, w, eps):
     return x / (x.square().mean() + eps).sqrt() * w
 
 
+@norm.wrong(
+    "length_for_root_mean_square",
+    "The row is divided by its length: the root of the sum of the squares is √d_model times too large, take the mean.",
+)
+def _(x, w, eps):
+    return x / (x.norm(dim=-1, keepdim=True) + eps) * w
+
+
+@norm.wrong(
+    "over_the_first_axis", "The mean runs over the first axis: each row has its own, over d_model, the last axis."
+)
+def _(x, w, eps):
+    return x / (x.square().mean(0, keepdim=True) + eps).sqrt() * w
+
+
 @norm.right
 def with_rsqrt_and_pow(x, w, eps):
     return w * (x * torch.rsqrt(x.pow(2).mean(dim=-1, keepdim=True) + eps))
@@ -278,6 +293,14 @@ def _(x, positions, theta):
     cos, sin = (t[:, None].to(x.dtype) for t in (angles.cos(), angles.sin()))
     a, b = x[..., ::2], x[..., 1::2]
     return torch.stack([a * cos - b * sin, b * cos + a * sin], -1).flatten(-2)
+
+
+@rotary.wrong(
+    "neighbors_read_halves_written",
+    "Neighbors are read as pairs and written as halves: both must be halves, i with i + d_head/2 (x.chunk(2, -1)).",
+)
+def _(x, positions, theta):
+    return rope(torch.cat([x[..., ::2], x[..., 1::2]], -1), positions, theta)
 
 
 @rotary.wrong("positions_from_1", "Every position is one too large: the first token stands at position 0.")
@@ -582,6 +605,11 @@ gated.wrong("no_activation", "The activation is left out: the gate goes through 
 )
 def _(x, W_gate, W_up, W_down):
     return nn.functional.silu((x @ W_gate) * (x @ W_up)) @ W_down
+
+
+@gated.wrong("activation_at_the_end", "SiLU comes after W_down: it belongs to the gate alone, before the product.")
+def _(x, W_gate, W_up, W_down):
+    return nn.functional.silu(((x @ W_gate) * (x @ W_up)) @ W_down)
 
 
 @gated.wrong("activation_on_both", "SiLU is applied to both: up stays as it is, only the gate goes through SiLU.")
