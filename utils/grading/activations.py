@@ -90,7 +90,7 @@ class Activations:
 
 _kept: dict[int, Activations] = {}
 _count = itertools.count(1)
-LOOKED_AT = 2**22  # of a parameter's numbers, at most
+LOOKED_AT = 2**18  # of a parameter's numbers, about
 
 
 def activations(model: Any) -> Activations:
@@ -101,13 +101,19 @@ def activations(model: Any) -> Activations:
     return _kept[id(model)]
 
 
-def _fingerprint(model: Any) -> list[tuple[int, float]]:
-    """Changes when a weight does: torch counts the changes of each, and the sum shows one that is made by .data."""
+def _fingerprint(model: Any) -> list[float]:
+    """Changes when a weight does, also one that is set through .data, and stays when all is put back."""
     with torch.no_grad():
-        return [(p._version, float(_some_of(p).sum(dtype=torch.float64))) for p in model.parameters()]
+        return [_weighed(p.detach()) for p in model.parameters()]
 
 
-def _some_of(parameter: Tensor) -> Tensor:
-    """A parameter's numbers; every second, third, … of a very large one."""
-    step = -(-parameter.numel() // LOOKED_AT)
-    return parameter.detach() if step < 2 else parameter.detach().reshape(-1)[::step]
+def _weighed(parameter: Tensor) -> float:
+    """A sum in which each row and each column counts differently, over every so many rows of a very large table."""
+    table = parameter.reshape(len(parameter), -1) if parameter.ndim else parameter.reshape(1, 1)
+    table = table[:: -(-table.numel() // LOOKED_AT)]
+    rows, columns = table.sum(1), table.sum(0)
+    return float(rows @ _ramp(len(rows), rows) + columns @ _ramp(len(columns), columns).flip(0))
+
+
+def _ramp(n: int, like: Tensor) -> Tensor:
+    return torch.linspace(1, 2, n, dtype=like.dtype, device=like.device)

@@ -20,8 +20,8 @@ from utils.grading.cases import BY_ORACLE, Case
 from utils.grading.held import Patches
 from utils.grading.raised import error_sentence
 from utils.grading.run import Outcome, run
-from utils.grading.trees import leaves, private_copy, tree_map
-from utils.grading.trial import Trial, at_most_float32, outcome_of
+from utils.grading.trees import leaves, tree_map
+from utils.grading.trial import Trial, at_most_float32, outcome_of, seen_of
 
 _FIGURES = re.compile(r"-?\d[\d.]*(?:e[+-]?\d+)?")
 
@@ -151,7 +151,7 @@ def _seen(exercise: Exercise, case: Case, outcome: Outcome) -> Outcome:
     """What of an outcome is compared; the raw result where it cannot be observed."""
     if outcome.error is not None:
         return outcome
-    observed = run(lambda: at_most_float32(exercise.observed(outcome.value, private_copy(case.args))))
+    observed = run(lambda: at_most_float32(seen_of(exercise, outcome.value, case.args)))
     return outcome if observed.error is not None else observed
 
 

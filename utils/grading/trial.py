@@ -79,16 +79,19 @@ def try_answer(exercise: Exercise, case: Case, answer: Callable, patches: Patche
 
 
 def _by_value(exercise: Exercise, case: Case, outcome: Outcome, want: Any) -> Trial:
-    observed = run(lambda: exercise.observed(outcome.value, private_copy(case.args)))
+    observed = run(lambda: seen_of(exercise, outcome.value, case.args))
     if observed.error is not None:
         message = f"The result cannot be used as it should: {describe_error(observed.error)}."
         return Trial(case, outcome, want, failure=Difference("runs", "", observed.error, want, message))
-    wanted = (
-        exercise.observed(want, private_copy(case.args)) if case.expected is BY_ORACLE or exercise._observe else want
-    )
+    wanted = seen_of(exercise, want, case.args)
     got, wanted = at_most_float32(observed.value), at_most_float32(wanted)
     failure = compare.values(got, wanted, _exact(exercise, case), case.visible)
     return Trial(case, outcome, want, got, wanted, failure)
+
+
+def seen_of(exercise: Exercise, result: Any, args: tuple) -> Any:
+    """What of a result is compared. Arguments are copied only where they are needed: a copy may build a model."""
+    return result if exercise._observe is None else exercise.observed(result, private_copy(args))
 
 
 def at_most_float32(result: Any) -> Any:
@@ -109,7 +112,7 @@ def _exact(exercise: Exercise, case: Case) -> Any:
         return None
     given = in_double(private_copy(case.args))
     exact = run(
-        lambda: exercise.observed(plain(exercise.call(exercise.solution, given)), in_double(private_copy(case.args)))
+        lambda: seen_of(exercise, plain(exercise.call(exercise.solution, given)), in_double(private_copy(case.args)))
     )
     return exact.value if exact.error is None else None
 
