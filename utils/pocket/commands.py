@@ -8,7 +8,7 @@ import typer
 
 app = typer.Typer(no_args_is_help=True, help="Train and measure the small model that is shipped with the book.")
 
-DEFAULT_TOKENS = 40_000_000
+DEFAULT_TOKENS = 28_000_000
 _SHARED = {"folder": "Where checkpoints are kept (default: the book's cache)."}
 
 
