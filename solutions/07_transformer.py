@@ -1047,7 +1047,8 @@ grade(next_token_probs)
 # and look like probabilities; summed over the vocabulary they give thousands.
 
 # %% key="draws" tags=["demo"] covers="N7"
-probs = use(next_token_probs)(my_logits)[0]  # [d_vocab]
+asked = "There was once a gentle girl named Anna, who lived with her father. Her favorite food was"
+probs = use(next_token_probs)(logits_from(mine, model.to_tokens(asked)))[0]  # [d_vocab]
 draws = torch.multinomial(probs, 1000, replacement=True, generator=rng)  # [draw]
 top = probs.topk(8).indices  # [8]
 shares = {model.to_string(i): [probs[i].item(), (draws == i).float().mean().item()] for i in top}
@@ -1055,7 +1056,7 @@ shares = {model.to_string(i): [probs[i].item(), (draws == i).float().mean().item
 show.bars(
     shares,
     series=["probability", "share of 1,000 draws"],
-    title="What comes after '… but the': the eight likeliest tokens",
+    title="What comes after '… Her favorite food was': the eight likeliest tokens",
     note=f"argmax always says {model.to_string(top[0])!r}. Drawing says it in {(draws == top[0]).float().mean():.0%} "
     f"of all cases, and one of {len(draws.unique())} different tokens altogether.",
     x_name="token",
@@ -1149,12 +1150,9 @@ check("07.5", with_indices)
 
 # %% key="surprise-shown" tags=["demo"] covers="N2"
 log_probs_of = use(token_log_probs)
-whole = (
-    "There was once a gentle girl named Anna, who lived with her father. Her favorite food was cake. "
-    "One morning Anna went to school. For supper Anna ate cake with seven guitars."
-)
+whole = asked + " cake. One morning Anna went to school. For supper Anna ate cake with seven guitars."
 whole_ids = model.to_tokens(whole)  # [batch pos], BOS first
-surprise = -log_probs_of(logits_from(mine, whole_ids), whole_ids)[0]  # [pos-1]
+surprise = 0 - log_probs_of(logits_from(mine, whole_ids), whole_ids)[0]  # [pos-1]; 0 − 0 is 0, and −0 is −0
 after_bos = model.to_str_tokens(whole)[1:]
 most = surprise.argmax()
 show.tokens(
