@@ -1110,6 +1110,9 @@ torch.allclose(stacked, head_results(z, attn.W_O), atol=1e-5)
 # **Use it** on the question of section 1. If a head carries the animal to the last position, the model should be at a
 # loss without it. So take one head's result away: subtract it from what its layer adds at the last position, and
 # leave all the rest as it is. A batch does all heads of a layer at once: row $h$ of the batch loses head $h$.
+#
+# Where a model is very sure, a probability hardly moves. So look at the **lead**: the logit of "kitten" minus the
+# highest logit of any other token. At a lead of 0 another token is as likely; below 0 "kitten" has lost.
 
 # %% key="who-carries" tags=["demo"]
 results_of = use(head_results)
@@ -1117,33 +1120,40 @@ kitten_id = model.to_single_token(" kitten")
 copies = ids.expand(n_heads, -1)  # the same text once for each head: [n_heads pos]
 
 
-def chance_without(layer):
-    """The probability of " kitten" when one head's result is taken away: [n_heads]."""
-    W_O = model.blocks[layer].attn.W_O
-    results = results_of(cache["z", layer], W_O)[0, -1]  # [n_heads d_model]
+def lead(logits):
+    """How far the logit of " kitten" lies above the best other one: [batch d_vocab] → [batch]."""
+    others = logits.clone()
+    others[:, kitten_id] = -torch.inf
+    return logits[:, kitten_id] - others.amax(-1)
+
+# %% key="who-carries-without" tags=["demo"]
+def lead_without(layer):
+    """The lead of " kitten" when one head's result is taken away: [n_heads]."""
+    results = results_of(cache["z", layer], model.blocks[layer].attn.W_O)[0, -1]  # [n_heads d_model]
 
     def take_away(attn_out, hook):
         attn_out = attn_out.clone()
         attn_out[:, -1] -= results  # row h loses head h
         return attn_out
 
-    logits = model.run_with_hooks(copies, fwd_hooks=[(f"blocks.{layer}.hook_attn_out", take_away)])
-    return logits[:, -1].softmax(-1)[:, kitten_id]
+    hooks = [(f"blocks.{layer}.hook_attn_out", take_away)]
+    return lead(model.run_with_hooks(copies, fwd_hooks=hooks)[:, -1])
 
 
-without = torch.stack([chance_without(i) for i in range(n_layers)])  # [layer n_heads]
+without = torch.stack([lead_without(i) for i in range(n_layers)])  # [layer n_heads]
 
 # %% key="who-carries-figure" tags=["demo"]
-with_all = model(ids)[0, -1].softmax(-1)[kitten_id]
+with_all = lead(model(ids)[:, -1]).item()
 show.matrix(
-    without.round(decimals=2),
+    without.round(decimals=1),
     rows=layer_names,
     columns=head_names,
-    title='The probability of " kitten" without one head',
-    note=f"With all heads it is {with_all:.2f}. The lower the number, the more hangs on the head.",
+    title='The lead of " kitten" without one head',
+    note=f"With all heads it is {with_all:.1f}. The lower the number, the more hangs on the head.",
     row_name="layer",
     column_name="head",
-    value_name="probability",
+    value_name="lead in logits",
+    diverging=False,
 )
 
 # %% key="who-carries-look" tags=["demo"]
@@ -1155,6 +1165,19 @@ show.tokens(
     note="The head that is missed most. Under each token: its weight in the last row.",
     value_name="weight",
 )
+
+# %% [markdown] key="backups-text"
+# One head less need not change the answer: another may look at the same word and write the same thing. How many do?
+
+# %% key="backups" tags=["demo"]
+on_kitten = all_patterns[:, :, -1, kitten]  # [layer n_heads], the last position's weight on " kitten"
+lookers = (on_kitten > 0.5).sum(-1)  # [layer]
+least = without.min().item()
+
+for i in range(n_layers):
+    print(f"layer {i}: {lookers[i]} of {n_heads} heads put more than half of their weight on ' kitten'")
+sure = "still says ' kitten'" if least > 0 else "no longer says ' kitten'"
+print(f"without its most important head the model {sure}: a lead of {least:.1f}, down from {with_all:.1f}.")
 
 # %% [markdown] key="reading-heads" terms="previous-token head"
 # ## 11 · What does a head do?

@@ -143,7 +143,8 @@ def _in_words(grid: np.ndarray, tokens: Sequence[Any], names: list[str], causal:
     places = [clipped(label, 18) for label in positioned(tokens)]
     first = 1 if causal and len(places) > 1 else 0
     mask = ", the future masked" if causal else ""
-    lines = [f"{len(names)} heads over {len(places)} tokens{mask}; each head's {LINKS} strongest links, query ← key"]
+    over = f"{len(names)} head{'' if len(names) == 1 else 's'} over {len(places)} tokens{mask}"
+    lines = [f"{over}; each head's {LINKS} strongest links, query ← key"]
     for name, head in zip(names, grid[:, first:], strict=True):
         order = np.argsort(-np.where(np.isnan(head), -np.inf, head), axis=None, kind="stable")[:LINKS]
         spots = [np.unravel_index(int(place), head.shape) for place in order]
