@@ -27,6 +27,21 @@ class Walk:
 
 
 WALKS = [
+    Walk("00.1", "return x - x.mean()", "mean_over_everything", "return x - x.mean(-1, keepdim=True)"),
+    Walk("01.4", "return inner @ outer", "other_order", "return outer @ inner"),
+    Walk(
+        "02.2",
+        "return [ord(character) for character in text]",
+        "code_points",
+        'return list(text.encode("utf-8"))',
+    ),
+    Walk("03.1", "return W_E.roll(-1, 0)[tokens]", "row_after", "return W_E[tokens]"),
+    Walk(
+        "04.1",
+        "return x.var(-1, unbiased=False, keepdim=True).sqrt() + eps",
+        "eps_outside_the_root",
+        "return (x.var(-1, unbiased=False, keepdim=True) + eps).sqrt()",
+    ),
     Walk(
         "05.2",
         'return einsum(q, k, "b i h d, b j h d -> b h i j")',
