@@ -454,7 +454,9 @@ def _check_parameters(parameters, weights):
 def _part(missing, weights):
     """Which whole part of the model the missing names make up; the names themselves where they are only some of it."""
     later = {name for name in weights if name.startswith("blocks.") and not name.startswith("blocks.0.")}
-    parts = {part: {name for name in weights if name.startswith(part)} for part in ("ln_final.", "pos_embed.")}
+    parts = {
+        part: {name for name in weights if name.startswith(part)} for part in ("ln_final.", "pos_embed.", "blocks.")
+    }
     parts["blocks after the first"] = later
     return next((part for part, names in parts.items() if names == {*missing}), ", ".join(missing))
 
@@ -632,6 +634,19 @@ class _(_Parts):
 
     def order(self):
         return [self.blocks[0]] * self.cfg.n_layers
+
+
+@models.wrong(
+    "blocks_in_a_list",
+    "PyTorch does not know the blocks: it finds modules in an nn.ModuleList or nn.ModuleDict, not in a plain list or "
+    "dict.",
+)
+class _(_Parts):
+    def __init__(self, cfg):
+        super().__init__(cfg)
+        blocks = list(self.blocks)
+        del self.blocks
+        self.blocks = blocks
 
 
 @models.wrong("first_block_every_time", "The first block is run n_layers times: run each block once, in order.")
