@@ -99,7 +99,7 @@ show.table(
     [[first, last, f"{gordon_reed:.4f}"], [last, first, f"{reed_gordon:.4f}"]],
     ["token read", "token scored", "row of W_E · column of W_U"],
     title="The same question, put to the two tables alone",
-    note=f"Both orders have the same score: {abs(gordon_reed - reed_gordon) < 1e-5}.",
+    note=f"Both orders have {'the same score' if abs(gordon_reed - reed_gordon) < 1e-5 else 'scores of their own'}.",
 )
 
 # %% [markdown] key="question-text"
@@ -398,7 +398,7 @@ show.lines(
     {"places": of_places[shown], "tokens": of_tokens[shown], "no preference": (shown + 1) / d_model},
     title="Where in the stream do places and tokens live?",
     note=f"The {enough} directions with 90% of what differs between places hold {of_tokens[enough - 1]:.0%} of what "
-    f"differs between tokens.",
+    f"differs between tokens. Without preference it would be {enough / d_model:.0%}.",
     x_name="number of directions, those that say most about the place first",
     y_name="share of the table's variation",
 )
@@ -664,14 +664,14 @@ most = writers[missed.nansum(1).argmax()]  # the changes in all its readers toge
 
 # %% key="bus-figure" tags=["demo"]
 show.matrix(
-    missed,
+    missed.round(decimals=2),
     rows=writers,
     columns=writers[2:],
     title="Who reads what on the bus?",
     note=f"How much a reader's output changes when it does not see one writer. Missed most: {most}.",
     row_name="writer",
     column_name="reader",
-    value_name="change",
+    value_name="relative change",
     diverging=False,
     numbers_in_cells=True,
 )
@@ -907,7 +907,7 @@ show.lines(
 )
 
 # %% [markdown] key="lens-limits" covers="N11"
-# So the stream, read early, already predicts sensibly, and each layer improves the draft. Do not take a bad early
+# So the stream, read early, already predicts sensibly, and later layers improve the draft. Do not take a bad early
 # reading for ignorance, though. A layer may hold what it knows in directions that later layers read and $W_U$ does
 # not: the lens sees only what is ready to be said. On some models it sees little; Belrose et al. (2023) therefore
 # train a small map for each layer first, and call it the tuned lens.
@@ -1070,11 +1070,12 @@ direct = use(bigram_logits)(model.W_E, model.W_U, half_ids)  # [ids ids]
 unequal = (direct - direct.T).abs().max().item()
 itself = (direct.argmax(-1) == torch.arange(len(halves))).sum()
 show.matrix(
-    direct,
+    direct.round(decimals=2),
     rows=halves,
     columns=halves,
     title="The direct path: what the tables alone say about four full names",
-    note=f"Largest in its row is the token itself in {itself} of {len(halves)} rows. Symmetric: {unequal < 1e-4}.",
+    note=f"Largest in its row is the token itself in {itself} of {len(halves)} rows. "
+    f"The table is {'' if unequal < 1e-4 else 'not '}symmetric.",
     row_name="token read",
     column_name="token scored",
     value_name="logit",
