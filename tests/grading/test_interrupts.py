@@ -115,3 +115,19 @@ def test_an_interrupt_while_settings_are_put_back_waits_for_the_next_call():
         patches.on_signal(signal.SIGINT, type("Frame", (), {"f_code": originals.__wrapped__.__code__}))
         with pytest.raises(KeyboardInterrupt):
             patches.call(right, None)
+
+
+def test_the_time_limit_holds_where_interrupts_are_ignored():
+    """As in a process that a shell started in the background, which an unhandled alarm would end."""
+
+    def endless(q, k):
+        while True:
+            pass
+
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        verdict = check("05.2", endless, timeout=0.2)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert verdict.stage == "runs" and "time was up" in verdict.message

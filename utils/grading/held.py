@@ -142,11 +142,15 @@ def originals(timeout: float | None = None) -> Iterator[Patches]:
 
 @contextmanager
 def _signals(patches: Patches) -> Iterator[None]:
-    """Interrupts and the timer go to `patches`; only in the main thread, where signals arrive."""
-    if threading.current_thread() is not threading.main_thread() or not callable(signal.getsignal(signal.SIGINT)):
+    """Interrupts and the timer go to `patches`; only in the main thread, where signals arrive.
+
+    Where interrupts are ignored, as in a process that was started in the background, they stay so.
+    """
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
     before = [(number, signal.getsignal(number)) for number in (signal.SIGINT, signal.SIGALRM)]
+    before = [(number, now) for number, now in before if number == signal.SIGALRM or callable(now)]
     for number, _ in before:
         _set_handler(number, patches.on_signal)
     try:
