@@ -1398,18 +1398,19 @@ with_gpt2(amazing_ids)
 # ## 10 · Back to the four models
 #
 # Now you have both tools. The loss says *that* something is wrong and how much it costs. The activations, compared by
-# name, say *where*. Here are A, B, C and D again, on the whole story: each one's loss, and the first hook, in the order
-# of the computation, at which it leaves the model.
+# name, say *where*. Here are A, B, C and D again, on four of the stories above: each one's loss, and the first hook, in
+# the order of the computation, at which it leaves the model.
 
 # %% key="four-found" tags=["demo"]
-true = own(model, whole_ids)
-names = [*trace(whole_ids[:, :2], weights, model.cfg, pieces)]  # in the order of the computation
+four_stories = texts[:4]  # [batch pos]
+true = own(model, four_stories)
+names = [*trace(four_stories[:, :2], weights, model.cfg, pieces)]  # in the order of the computation
 rows, verdicts = [], []
 for letter, hooks in FOUR.items():
     with model.hooks(fwd_hooks=hooks):
-        values = own(model, whole_ids)
+        values = own(model, four_stories)
     off = [name for name in names if not difference(name, values[name], true[name]) < SAME]
-    rows.append([letter, f"{loss_of(values['logits'], whole_ids).item():.2f}", off[0] if off else "none", len(off)])
+    rows.append([letter, f"{loss_of(values['logits'], four_stories).item():.2f}", off[0] if off else "none", len(off)])
     verdicts.append(not off)
 
 best_letter = min(rows, key=lambda row: float(row[1]))[0]
@@ -1419,7 +1420,7 @@ show.table(
     verdicts=verdicts,
     verdict_name="right",
     title="Which model is right, and where the others go wrong",
-    note=f"The lowest loss on this text is {best_letter}'s. You guessed {which_is_right}.",
+    note=f"The lowest loss on these stories is {best_letter}'s. You guessed {which_is_right}.",
 )
 
 # %% [markdown] key="answer-text"
@@ -1428,8 +1429,8 @@ show.table(
 # right in every block and in the normalized stream, and wrong in the logits: between those two stand only the gain and
 # bias of the final norm and the unembedding. It had left the gain and bias out. **B** is the model.
 #
-# A loss alone can mislead: on a single text a broken model may even come out lower by luck. The table cannot, and it
-# needs no trained eye. This is how people port a model from one library to another: same weights, same text, compare
+# A loss alone can mislead: on a single text a broken model may well come out lower by luck, and a lower loss on many
+# would still not say which line it is. The table does, and it needs no trained eye. This is how people port a model from one library to another: same weights, same text, compare
 # every activation, and mend the first that differs. So that is the answer: **a model is right when every value is, and
 # the first value that is not names the line.**
 
