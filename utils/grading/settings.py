@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from operator import is_
 from typing import Any
 
+import numpy
 import torch
 from torch import overrides
 from torch._tensor_str import PRINT_OPTS
@@ -64,16 +65,6 @@ def _flushes() -> bool:
     return _SMALLEST * _ONE == 0.0
 
 
-def _numpy_errors() -> dict | None:
-    numpy = _modules.get("numpy")
-    return None if numpy is None else numpy.geterr()
-
-
-def _put_numpy_errors(value: dict | None) -> None:
-    if value is not None:
-        _modules["numpy"].seterr(**value)
-
-
 # (get, put) of each; the first ones have a standard value, under which grading works.
 _NORMAL: list[tuple[Callable, Callable, Any]] = [
     (torch.get_default_dtype, torch.set_default_dtype, torch.float32),
@@ -102,7 +93,7 @@ _FREE: list[tuple[Callable, Callable]] = [
     _flag(torch.backends.cudnn, "allow_tf32"),
     (sys.get_int_max_str_digits, sys.set_int_max_str_digits),
     (_flushes, torch.set_flush_denormal),
-    (_numpy_errors, _put_numpy_errors),
+    (numpy.geterr, lambda value, put=numpy.seterr: put(**value)),
     (vars(PRINT_OPTS).copy, vars(PRINT_OPTS).update),
     _flag(modules, "_global_is_full_backward_hook"),
 ]
