@@ -1032,7 +1032,7 @@ show.table(
     [[str(cell) for cell in line] for line in columns],
     ["", "GPT-2 small (2019)", "pocket model", "modern model"],
     title="GPT-2 and a model of today",
-    note="As large as GPT-2 small, but deep and narrow: more layers, a smaller d_model. W_U is W_E's transpose in all.",
+    note=f"A block of the modern model is {modern.cfg.d_model} wide, and it has {n_layers}. W_U is W_E's transpose in all.",
 )
 
 # %% [markdown] key="what-else"
@@ -1061,21 +1061,21 @@ def pick(logits):
 
 
 # %% [markdown] key="sampled-text"
-# Three draws from the modern model, and one from the pocket model, which knows only the words of its own small world.
+# Two draws from the modern model, and one from the pocket model, which knows only the words of its own small world.
 # (What is drawn may differ from one kind of processor to another: their random numbers do.)
 
 # %% key="sampled" tags=["demo", "nbval-ignore-output"]
 beginning = "The lighthouse stood at the end of the world, and"
-start = modern.to_tokens(beginning, prepend_bos=False).expand(3, -1)  # [batch pos], the same prompt three times
-drawn = write(modern, start, 24, pick)  # [batch pos+24]
+start = modern.to_tokens(beginning, prepend_bos=False).expand(2, -1)  # [batch pos], the same prompt twice
+drawn = write(modern, start, 14, pick)  # [batch pos+14]
 rows = [["modern model", " ".join(modern.to_string(line).split())] for line in drawn]
-small_world = write(pocket, pocket.to_tokens("Once upon a time there was a"), 24, pick)
+small_world = write(pocket, pocket.to_tokens("Once upon a time there was a"), 14, pick)
 rows += [["pocket model", " ".join(pocket.to_string(small_world[0, 1:]).split())]]
 show.table(
     rows,
     ["who writes", "text"],
     title="Written by your loop",
-    note="24 tokens each after the words that were given.",
+    note="14 tokens each after the words that were given.",
 )
 
 # %% [markdown] key="chat-text" terms="chat template"
@@ -1088,7 +1088,7 @@ question = "What is the capital of France?"
 template = f"<|im_start|>user\n{question}<|im_end|>\n<|im_start|>assistant\n"
 asked = modern.to_tokens(template, prepend_bos=False)  # [batch pos]
 greedy = exercise("09.1").solution
-answered = write(modern, asked, 10, greedy, modern.tokenizer.eos_token_id)  # [batch pos+10]
+answered = write(modern, asked, 8, greedy, modern.tokenizer.eos_token_id)  # [batch pos+8]
 show.tokens(
     modern.to_str_tokens(answered[0], prepend_bos=False),
     title="A question and its answer are one text",
