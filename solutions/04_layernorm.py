@@ -577,7 +577,7 @@ before_mlp = torch.cat([w for name, w in gains.items() if "ln2" in name])
 show.histogram(
     {"before attention": before_attention, "before MLPs": before_mlp, "final": gains["ln_final"]},
     title="The gains that this model has learned",
-    note=f"The final norm's gains have the mean {gains['ln_final'].mean():.2f}. All gains began at 1.",
+    note=f"The final norm's gains have the mean {gains['ln_final'].mean():.2f}. Before training they were all alike.",
     x_name="gain",
     y_name="share of the gains",
 )
