@@ -618,9 +618,10 @@ show.table(
 # %% [markdown] key="strict-why"
 # <details><summary>What you see, and why</summary>
 #
-# There is no error, so it is **b** or **c**: look at the second row. One of a few dozen tensors is random; the stream
-# goes round the broken layer and carries most of what is needed. The smaller the damage, the longer nobody notices.
-# PyTorch did say what it passed over, in the value that `load_state_dict` returns. Hardly anybody looks at it.
+# There is no error, so it is **b** or **c**: compare the two rows. Which of the two it is hangs on the model, on the
+# tensor and on the text: what this layer moves may be needed here or not, and the stream carries the rest past it.
+# The smaller the damage, the longer nobody notices. PyTorch did say what it passed over, in the value that
+# `load_state_dict` returns. Hardly anybody looks at it.
 #
 # </details>
 #
@@ -1246,7 +1247,7 @@ show.bars(
     {"random weights": fresh, "trained, words in random order": mixed, "trained": trained},
     title="The loss on one text",
     note=f"Trained, {trained:.2f} nats: a perplexity of {math.exp(trained):.1f}. "
-    f"In random order it is {math.exp(mixed):,.0f}.",
+    f"In random order it is about {float(f'{math.exp(mixed):.1g}'):,.0f}.",
     x_name="model and text",
     y_name="loss (nats per token)",
     baseline=math.log(model.cfg.d_vocab),
