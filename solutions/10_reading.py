@@ -65,13 +65,17 @@ head_names = [f"head {i}" for i in range(n_heads)]
 # ## 1 · Who gets the book?
 #
 # The sentences come from the pocket model's world: two names, then one of the two gives something to the other. The
-# one who receives is called the *indirect object*. None of these pairs of names met in the model's training, so it
+# one who receives is called the *indirect object*. No two of these names met in the pocket model's training, so it
 # cannot know the answers by heart. Each sentence has a twin in which the other one gives. **One token differs, and the
 # right answer is the other name.**
 
 # %% key="sentences" tags=["demo"]
 FORM = "When {A} and {B} went to the {place}, {S} {gave} {thing} to {IO}."
-asked = [probe for probe in probes("indirect_object", 10, 400) if probe.facts["form"] == FORM][:8]
+asked = []  # six sentences of this form, no name in two of them
+for probe in probes("indirect_object", 10, 400):
+    used = {name for earlier in asked for name in earlier.facts["names"]}
+    if probe.facts["form"] == FORM and not used & set(probe.facts["names"]) and len(asked) < 6:
+        asked.append(probe)
 
 
 def with_giver(probe, which):
@@ -84,6 +88,7 @@ clean = model.to_tokens([with_giver(probe, 1) for probe in asked])  # the second
 corrupt = model.to_tokens([with_giver(probe, 0) for probe in asked])  # the twins: [batch pos]
 first, second = clean[:, 2], clean[:, 4]  # the two names of each sentence: [batch]
 
+# %% key="places" tags=["demo"]
 # What stands at each position, in all of them alike.
 places = "BOS,When,name 1,and,name 2,went,to,the,place,comma,giver,gave,a,thing,last to".split(",")
 NAME_1, NAME_2, GIVER, LAST = 2, 4, 10, 14
@@ -235,6 +240,11 @@ for i in range(n_layers):
     component_names += [f"attention {i}", f"MLP {i}"]
 
 
+def two(number):
+    """Two decimals, and no minus before a zero."""
+    return round(float(number), 2) + 0.0
+
+
 def centered(x):
     """Each vector less its mean, as LayerNorm does it."""
     return x - x.mean(-1, keepdim=True)
@@ -335,7 +345,9 @@ show.bars(
 toward_answer = model.W_U[:, answer] - model.W_U[:, wrong]  # [d_model batch]
 constant = (model.ln_final.b @ toward_answer + model.b_U[answer] - model.b_U[wrong]).mean()
 adds_up = abs(direct.sum() + constant - full) < 1e-3
-print(f"components {direct.sum():.3f} + constant {constant:.3f}; the model's logit difference {full:.3f}: {adds_up}")
+print(
+    f"components {direct.sum():.2f} + constant {two(constant):.2f} = {full:.2f}, as the model has it: {bool(adds_up)}"
+)
 
 # %% [markdown] key="why-attention"
 # <details><summary>Why the embeddings cannot</summary>
@@ -352,12 +364,13 @@ print(f"components {direct.sum():.3f} + constant {constant:.3f}; the model's log
 # sum of what its heads write (chapter 05), so each head has a term of its own.
 
 # %% key="attributed-heads" tags=["demo"]
-by_head = []
+wrote_by = []
 for i in range(n_layers):
     z, W_O = cache[f"blocks.{i}.attn.hook_z"][:, -1], model.blocks[i].attn.W_O
-    results = einsum(z, W_O, "batch head d_head, head d_head d_model -> head batch d_model")
-    by_head.append(attribute(centered(results), W_U, answer, wrong, final_scale).mean(-1))
-by_head = torch.stack(by_head)  # [layer n_heads]
+    wrote_by.append(einsum(z, W_O, "batch head d_head, head d_head d_model -> head batch d_model"))
+heads_wrote = centered(torch.cat(wrote_by))  # [layer·head batch d_model]
+of_heads = attribute(heads_wrote, W_U, answer, wrong, final_scale).mean(-1)  # [layer·head]
+by_head = of_heads.unflatten(0, (n_layers, n_heads))  # [layer n_heads]
 
 
 def best_of(grid):
@@ -365,9 +378,15 @@ def best_of(grid):
     return divmod(grid.argmax().item(), n_heads)
 
 
+def tidy(grid):
+    """Two decimals, and no minus before a zero."""
+    return grid.round(decimals=2) + 0.0
+
+
+# %% key="attributed-heads-figure" tags=["demo"]
 top_layer, top_head = best_of(by_head)
 show.matrix(
-    by_head.round(decimals=2),
+    tidy(by_head),
     rows=layer_names,
     columns=head_names,
     title="What each head adds to the logit difference, directly",
@@ -386,22 +405,61 @@ texts = torch.arange(len(both))
 answer_at = torch.where(both[:, NAME_1] == answer, NAME_1, NAME_2)  # where the answer was said: [batch]
 wrong_at = NAME_1 + NAME_2 - answer_at  # where the giver was said first
 rows = []
-for place in by_head.flatten().topk(3).indices.tolist():
+for place in of_heads.topk(3).indices.tolist():
     layer, head = divmod(place, n_heads)
     look = cache["pattern", layer][:, head, -1]  # the last position's row: [batch key_pos]
     seen = [look[texts, answer_at], look[texts, wrong_at], look[:, GIVER], look[:, 0]]
-    rows.append([f"layer {layer}, head {head}", by_head[layer, head], *(weight.mean() for weight in seen)])
+    rows.append([f"layer {layer}, head {head}", *(two(x.mean()) for x in (of_heads[place], *seen))])
 show.table(
     rows,
-    ["head", "adds (logits)", "the answer", "giver, first time", "giver, second time", "BOS"],
-    title='What the heads look at from the last "to"',
-    note=f"Mean weights. The first head gives {rows[0][2]:.0%} of its weight to the answer's place.",
+    ["head", "adds", "answer", "giver, first time", "giver, again", "BOS"],
+    title='What these heads look at from the last "to"',
+    note=f"Mean weights. The first head gives {rows[0][2]} of its weight to the answer's place, "
+    f"{rows[0][4]} to the giver's.",
 )
 
+# %% [markdown] key="copy-or-strike" terms="name mover"
+# A head that looks at the answer fetches the very name and writes it down. Wang et al. (2022), who took this behavior
+# of GPT-2 small apart, call such heads **name movers**. And a head that looks at the giver? A difference grows in two
+# ways: the answer's logit goes up, or the wrong name's goes down. So compare each of the two names with *bystanders*,
+# names that are not in the sentence at all. Your function does it, with a bystander as the wrong token.
+
+
+# %% key="against-bystanders" tags=["demo"]
+def above_bystanders(parts, name):
+    """How much each part raises a name's logit above the names of the other sentences: [component]."""
+    shifts = range(1, len(asked))
+    others = [answer[(texts + shift) % len(both)] for shift in shifts]
+    return sum(attribute(parts, W_U, name, other, final_scale).mean(-1) for other in others) / len(others)
+
+
+named = {"answer": answer, "giver": wrong}
+heads_above = {who: above_bystanders(heads_wrote, name) for who, name in named.items()}  # each [layer·head]
+all_above = {who: above_bystanders(components, name) for who, name in named.items()}  # each [component]
+
+chosen = of_heads.topk(6).indices.tolist()
+pairs = {f"head {i // n_heads}.{i % n_heads}": [above[i].item() for above in heads_above.values()] for i in chosen}
+pairs |= {component_names[i]: [above[i].item() for above in all_above.values()] for i in range(2, len(hooks))}
+effects = tensor(list(pairs.values())[: len(chosen)])  # [head 2], on the answer and on the giver
+strikes = (-effects[:, 1] > effects[:, 0]).sum()
+
+# %% key="copy-or-strike-figure" tags=["demo"]
+show.bars(
+    pairs,
+    series=["the answer", "the giver"],
+    title="Say the answer, or strike out the giver?",
+    note=f"Of these {len(chosen)} heads {strikes} lower the giver more than they raise the answer.",
+    x_name="head (layer.head) or sublayer",
+    y_name="logits, above names that are not in the sentence",
+)
+
+# %% [markdown] key="copy-or-strike-read"
+# Three things can be told apart here. A part whose two bars are *equally long* says "one of these two". A part with the
+# first bar alone says the answer. A part whose second bar points to the left strikes out the giver. A logit difference
+# that is built from the first and the third kind is another mechanism than one that finds the answer by itself, though
+# what comes out is the same.
+
 # %% [markdown] key="attribution-limits"
-# If the weight stands at the answer, the head fetches the very name and writes it down. Wang et al. (2022), who took
-# this behavior of GPT-2 small apart, call such heads *name movers*.
-#
 # But attribution sees only the **last step**. A head that told the others *where to look* wrote nothing in the
 # direction of a name, and its bar is zero. And a large bar is no proof that the part is needed: another may be ready to
 # do the same. To find out, one has to interfere.
@@ -543,7 +601,7 @@ print(f"{verdict} (within a tenth counts as the same).")
 # %% key="ablated-figure" tags=["demo"]
 needed_layer, needed_head = best_of(by_mean)
 show.matrix(
-    by_mean.round(decimals=2),
+    tidy(by_mean),
     rows=layer_names,
     columns=head_names,
     title="How far the logit difference falls without one head (mean ablation)",
@@ -682,11 +740,13 @@ def by_two_hooks(model, clean, corrupt, hook, pos):
     return model.run_with_hooks(corrupt, fwd_hooks=[(hook, swap)])
 
 
-check("10.3", by_two_hooks)
+where = ("blocks.1.hook_resid_pre", GIVER)
+torch.allclose(by_two_hooks(model, clean, corrupt, *where), patch(model, clean, corrupt, *where), atol=1e-3)
 
 # %% [markdown] key="predict-patch" tags=["predict"]
-# **Predict.** Now the map: the stream before each block and after the last one, at each of the fifteen positions. Two
-# rows of it can be known without running anything, in any model. In which column does all of the answer come back, in
+# **Predict.** Now the map: the stream before each block and after the last one, at each position from the place on.
+# (Further left there is nothing to see, for the same reason as at the place: it has not seen who gives.) Two rows of the
+# map can be known without running anything, in any model. In which column does all of the answer come back, in
 # the first row (before block 0)? And in the last row (after the last block)?
 
 # %% key="guess-patch" tags=["predict"]
@@ -710,15 +770,16 @@ def restored(hook, pos):
     return (toward_first(patched(model, clean, corrupt, hook, pos)) - d_corrupt) / (d_clean - d_corrupt)
 
 
-stream_map = tensor([[restored(hook, pos) for pos in range(len(places))] for hook in streams])  # [depth pos]
+shown = list(range(GIVER - 2, len(places)))  # the positions of the map
+stream_map = tensor([[restored(hook, pos) for pos in shown] for hook in streams])  # [depth pos]
 
 # %% key="patch-map-figure" tags=["demo"]
 depths = [*(f"before block {i}" for i in range(n_layers)), "after the last"]
-peaks = [places[row.argmax()] for row in stream_map]
+peaks = [places[shown[row.argmax()]] for row in stream_map]
 show.matrix(
-    stream_map.round(decimals=2),
+    tidy(stream_map),
     rows=depths,
-    columns=places,
+    columns=places[shown[0] :],
     title='Where "who gives" is held, layer by layer',
     note="The share of the clean answer that one patch restores. The best place, from the first row to the last: "
     + ", ".join(peaks)
@@ -726,7 +787,6 @@ show.matrix(
     row_name="stream",
     column_name="position",
     value_name="restored",
-    diverging=True,
 )
 
 # %% [markdown] key="why-patch"
@@ -745,12 +805,12 @@ show.matrix(
 # did the carrying. Columns to the left of the giver stay at 0 in every row: no position before it has seen who gives.
 
 # %% key="patch-check" tags=["demo"]
-exact = abs(stream_map[0, GIVER] - 1) < 1e-3 and abs(stream_map[-1, LAST] - 1) < 1e-3
-before = stream_map[:, :GIVER].abs().max()
-moved_in = (stream_map[1:, LAST] - stream_map[:-1, LAST]).argmax().item()
+at_giver, at_last = stream_map[:, shown.index(GIVER)], stream_map[:, -1]  # [depth]
+exact = abs(at_giver[0] - 1) < 1e-3 and abs(at_last[-1] - 1) < 1e-3
+before = stream_map[:, : shown.index(GIVER)].abs().max()
+moved_in = (at_last[1:] - at_last[:-1]).argmax().item()
 print(f"the two certain cells are 1: {bool(exact)}; largest number left of the giver: {before:.3f}")
-print(f"the last position gains most in block {moved_in}: ", end="")
-print(f"from {stream_map[moved_in, LAST]:.2f} to {stream_map[moved_in + 1, LAST]:.2f}")
+print(f"the last position gains most in block {moved_in}: from {at_last[moved_in]:.2f} to {at_last[moved_in + 1]:.2f}")
 
 # %% [markdown] key="patch-parts-text"
 # The stream holds *all* that was written so far. To see who writes, patch the outputs: what attention adds in each
@@ -766,15 +826,17 @@ def part_map(kind):
 
 
 part_maps = torch.stack([part_map("attn"), part_map("mlp")])  # [panel layer pos]
-at_layer, at_place = divmod(part_maps[0, :, -1:].argmax().item(), 1)
+at_layer = part_maps[0, :, -1].argmax().item()
+best_part = places[later[part_maps[0].amax(0).argmax()]]
 show.matrices(
-    part_maps.round(decimals=2),
+    tidy(part_maps),
     ["attention", "MLP"],
     rows=layer_names,
     columns=[places[pos] for pos in later],
     title="Whose output carries the answer?",
     note=f"At the last position (right column) attention restores most in layer {at_layer}: "
-    f"{part_maps[0, at_layer, -1]:.2f}. The MLPs' best there: {part_maps[1, :, -1].max():.2f}.",
+    f"{part_maps[0, at_layer, -1]:.2f}. The MLPs' best there: {part_maps[1, :, -1].max():.2f}. The place where one "
+    f"attention layer restores most: {best_part}.",
     row_name="layer",
     column_name="position",
     value_name="restored",
@@ -882,7 +944,7 @@ def by_diagonals(model, kind, threshold):
     return [tuple(pair) for pair in (torch.stack(scores) >= threshold).nonzero().tolist()]
 
 
-check("10.4", by_diagonals)
+[by_diagonals(model, kind, 0.5) == find_heads(model, kind, 0.5) for kind in ("previous", "duplicate", "induction")]
 
 # %% [markdown] key="found-text"
 # **Use it**, with the bar at one half: a head that gives more than half of its weight to one key does little else there.
@@ -929,8 +991,8 @@ show.heads(
 
 # %% [markdown] key="found-causal"
 # **A pattern is not yet a use.** A head may look at the right place and write nothing that anyone reads. So test it: the
-# model's guess of the repeated word, without one head at a time. Beside the heads found stand as many others, drawn at
-# random, for comparison.
+# model's guess of the repeated word, without one head at a time, and then without all heads of a kind together. Beside
+# them stand a few other heads, drawn at random, for comparison.
 
 
 # %% key="found-ablated" tags=["demo"]
@@ -940,55 +1002,77 @@ def right_word(logits):
     return chance.gather(-1, twice[:, period + 2 :, None]).mean().item()
 
 
-of_a_kind = {head: kind for kind in KINDS for head in found[kind][:4]}  # four of each kind at most
-others = [(i, h) for i in range(n_layers) for h in range(n_heads) if (i, h) not in of_a_kind]
-drawn = torch.randperm(len(others), generator=rng)[: max(2, len(of_a_kind) // 2)].tolist()
-of_a_kind |= {others[i]: "other" for i in sorted(drawn)}
+def taken_away(heads):
+    """Hooks that subtract from the stream what these heads write on `twice`."""
+    hooks = []
+    for layer, head in heads:
+        written = twice_cache["z", layer][:, :, head] @ model.blocks[layer].attn.W_O[head]  # [batch pos d_model]
+        hooks.append((f"blocks.{layer}.hook_attn_out", lambda out, hook, written=written: out - written))
+    return hooks
+
+
+others = [(i, h) for i in range(n_layers) for h in range(n_heads) if all((i, h) not in found[kind] for kind in KINDS)]
+drawn = torch.randperm(len(others), generator=rng)[:3].tolist()
+groups = {kind: found[kind] for kind in KINDS} | {"other": sorted(others[i] for i in drawn)}
 guessed = {"no head removed": right_word(model(twice))}
-for (layer, head), kind in of_a_kind.items():
-    guessed[f"{kind} {layer}.{head}"] = right_word(ablate(model, twice, layer, head, "mean"))
+for kind, heads in groups.items():
+    for layer, head in heads[:3]:
+        guessed[f"{kind} {layer}.{head}"] = right_word(ablate(model, twice, layer, head, "mean"))
+
+# %% key="found-together" tags=["demo"]
+for kind, heads in groups.items():
+    if len(heads) > 1:
+        logits = model.run_with_hooks(twice, fwd_hooks=taken_away(heads))
+        guessed[f"all {len(heads)}: {kind}"] = right_word(logits)
 worst = min(guessed, key=guessed.get)
 show.bars(
     guessed,
-    title="Guessing words that come a second time, without one head",
+    title="Guessing words that come a second time, without some heads",
     note=f"Most is lost without {worst}: {guessed['no head removed']:.2f} falls to {guessed[worst]:.2f}.",
-    x_name="mean-ablated head (layer.head)",
+    x_name="without (layer.head)",
     y_name="mean probability of the right word",
+    marked=[name for name in guessed if name.startswith("all ")],
+    marked_name="several heads at once",
 )
+
+# %% [markdown] key="redundancy" terms="redundancy"
+# Where a single head is hardly missed and all of its kind are, the work is shared: one head's part is done by the
+# others. This **redundancy** is common, and ablating heads one by one is blind to it. (The hatched bars subtract what
+# each head wrote in the undisturbed run: for heads of one layer that is exactly zero ablation.)
 
 # %% [markdown] key="composition" terms="composition"
 # **Two heads in two layers.** In chapter 05 the claim was that an induction head needs a previous-token head of an
-# earlier layer, which writes "A stands before me" at *B*. Now you can test it. Take away what one early head writes and
+# earlier layer, which writes "A stands before me" at *B*. Now you can test it. Take away what early heads write and
 # measure the *later* head's score again. When one head works on what another has written, that is called
 # **composition**.
 
-# %% key="composition-figure" tags=["demo"]
+# %% key="composition-measured" tags=["demo"]
 later_head = found["induction"][0] if found["induction"] else (n_layers - 1, 0)
 seen = torch.arange(period + 1, 2 * period + 1)  # the queries of the second time
 
 
-def later_score(layer=None, head=None):
-    """The induction score of `later_head`, without what one earlier head writes."""
-    hooks = []
-    if layer is not None:
-        written = twice_cache["z", layer][:, :, head] @ model.blocks[layer].attn.W_O[head]  # [batch pos d_model]
-        hooks = [(f"blocks.{layer}.hook_attn_out", lambda attn_out, hook: attn_out - written)]
-    with model.hooks(fwd_hooks=hooks):
+def later_score(heads=()):
+    """The induction score of `later_head`, without what these earlier heads write."""
+    with model.hooks(fwd_hooks=taken_away(heads)):
         pattern = model.run_with_cache(twice)[1]["pattern", later_head[0]][:, later_head[1]]
     return pattern[:, seen, seen - period + 1].mean().item()
 
 
 earlier = [(i, h) for i in range(later_head[0]) for h in range(n_heads)]
-after = {f"{i}.{h}" + (" previous" if (i, h) in found["previous"] else ""): later_score(i, h) for i, h in earlier}
-after = dict(sorted(after.items(), key=lambda item: item[1])[:16])
+after = {}
+for pair in earlier:
+    after[spoken([pair]) + (" (previous)" if pair in found["previous"] else "")] = later_score([pair])
+after = dict(sorted(after.items(), key=lambda item: item[1])[:9])
+before_it = [pair for pair in found["previous"] if pair[0] < later_head[0]]
+together = {f"all {len(before_it)} previous": later_score(before_it)} if len(before_it) > 1 else {}
 whole = later_score()
 
-# %% key="composition-show" tags=["demo"]
-lowest = min(after, key=after.get) if after else "none"
+# %% key="composition-figure" tags=["demo"]
+lowest = min(after | together, key=(after | together).get)
 show.bars(
-    {"all heads": whole} | after,
-    title=f"Induction score of layer {later_head[0]}, head {later_head[1]}, without one earlier head",
-    note=f"The head that it needs most is {lowest}: the score falls from {whole:.2f} to {after.get(lowest, whole):.2f}.",
+    {"none": whole} | after | together,
+    title=f"Induction score of layer {later_head[0]}, head {later_head[1]}, without earlier heads",
+    note=f"Most is lost without {lowest}: the score falls from {whole:.2f} to {(after | together)[lowest]:.2f}.",
     x_name="head taken away (layer.head)",
     y_name="induction score",
 )
@@ -1007,18 +1091,18 @@ def kinds_of(head):
 
 
 rows = []
-for place in most_needed[:6]:
+for place in most_needed:
     layer, head = divmod(place, n_heads)
     look = cache["pattern", layer][:, head]  # [batch query_pos key_pos]
     at_last, at_giver = look[:, LAST].mean(0).argmax(), look[: len(clean), GIVER].mean(0).argmax()
-    lost, direct_ = by_mean[layer, head], by_head[layer, head]
-    rows.append([f"{layer}.{head}", lost, direct_, kinds_of((layer, head)), places[at_last], places[at_giver]])
+    numbers = [two(grid[layer, head]) for grid in (by_mean, by_head)]
+    rows.append([f"{layer}.{head}", *numbers, kinds_of((layer, head)), places[at_last], places[at_giver]])
 repeats = sum("duplicate" in row[3] or "induction" in row[3] for row in rows)
 show.table(
     rows,
     ["head", "lost without it", "writes directly", "kind", "last to looks at", "giver looks at"],
     title="The heads that the sentences need most",
-    note=f"Of these six, {repeats} are heads that notice repetition. The giver's looks are those of the clean texts, "
+    note=f"Of these {len(rows)} heads, {repeats} notice repetition. The giver's looks are those of the clean texts, "
     "where its first mention is name 2.",
 )
 
@@ -1115,7 +1199,7 @@ def renormalized(model, tokens, src, dst, layer=None):
     return model.run_with_hooks(tokens, fwd_hooks=[(name, cut) for name in names])
 
 
-check("10.5", renormalized)
+torch.allclose(renormalized(model, clean, 2, LAST), knock_out(model, clean, 2, LAST), atol=1e-3)
 
 # %% [markdown] key="predict-knock" tags=["predict"]
 # **Predict.** In the clean sentences the answer is name 1; name 2 gives. Now the last position is forbidden to look at
@@ -1138,9 +1222,10 @@ def lost(src, dst, layer=None):
 
 from_last = tensor([[lost(src, LAST, layer) for src in range(LAST)] for layer in ways])  # [way pos]
 show.matrix(
-    from_last.round(decimals=2),
+    tidy(from_last),
     rows=way_names,
     columns=places[:LAST],
+    numbers_in_cells=True,
     title="The last position may not look at one other position",
     note=f"The share of the logit difference that is lost; more than 1 turns the answer over. In all layers the "
     f"costliest is {places[from_last[-1].argmax()]}: {from_last[-1].max():.2f}.",
@@ -1164,16 +1249,30 @@ show.matrix(
 # %% key="knocked-giver" tags=["demo"]
 from_giver = tensor([[lost(src, GIVER, layer) for src in range(GIVER)] for layer in ways])  # [way pos]
 show.matrix(
-    from_giver.round(decimals=2),
+    tidy(from_giver),
     rows=way_names,
     columns=places[:GIVER],
+    numbers_in_cells=True,
     title="The giver's place may not look at one other position",
-    note=f"The same share. Without a look at name 2, its own first mention, {from_giver[-1, NAME_2]:.2f} is lost; without "
-    f"name 1 {from_giver[-1, NAME_1]:.2f}. The costliest is {places[from_giver[-1].argmax()]}.",
+    note=f"The same share. In all layers the costliest is {places[from_giver[-1].argmax()]}: {from_giver[-1].max():.2f}. "
+    f"Without name 2, its own first mention, the share lost is {two(from_giver[-1, NAME_2]):.2f}.",
     row_name="in",
     column_name="position that it may not look at",
     value_name="share lost",
 )
+
+# %% [markdown] key="why-giver"
+# <details><summary>Two ways to be surprised</summary>
+#
+# *The costliest place may be a word that says nothing about names*, a comma say. Then the look does not fetch *who*. It
+# fetches *where I am*: "I stand after the comma, so I am the one who does something". Later heads find the giver by that
+# mark.
+#
+# *The edge to its first mention may cost nothing*, though the giver surely has to notice that its name came before. One
+# edge is not the only path. Another position may have met the first mention and passed it on, or another head may look
+# one token further. A knockout shows that an edge is *needed*, never that it is not used.
+#
+# </details>
 
 # %% [markdown] key="other-forms-text"
 # ## 8 · Does it hold elsewhere?
@@ -1202,11 +1301,13 @@ measured = {name: tensor([difference_without(probe, edge) for probe in fresh]) f
 # %% key="other-forms-figure" tags=["demo"]
 forms = len({probe.facts["form"] for probe in fresh})
 fresh_full = measured["none"].mean()
+costliest = min(list(measured)[1:], key=lambda name: measured[name].mean().item())
 show.table(
-    [[name, d.mean(), f"{(d > 0).sum()} of {len(fresh)}"] for name, d in measured.items()],
+    [[name, two(d.mean()), f"{(d > 0).sum()} of {len(fresh)}"] for name, d in measured.items()],
     ["the last position may not look at", "logit difference", "right"],
     title=f"{len(fresh)} fresh sentences of {forms} forms",
-    note="Compare with the bottom row of the map in section 7: is the costliest place the same?",
+    note=f"The costliest place here is {costliest}. On the first form it was {places[from_last[-1].argmax()]} (the answer "
+    "is name 1).",
 )
 
 # %% [markdown] key="answer"
@@ -1217,20 +1318,28 @@ show.table(
 # result, too.
 
 # %% key="claims" tags=["demo"]
-position_gain = (stream_map[-1, LAST] - stream_map[moved_in, LAST]).item()
+shares = {kind: total / full for kind, total in sums.items()}
+struck = (-effects[:, 1].sum() / (effects[:, 0] - effects[:, 1]).sum()).item()
+kept = {name: 1 - (d.mean() / fresh_full).item() for name, d in measured.items()}
 claims = [
-    ("attention writes the name, not MLPs or embeddings", "attribution", sums["attention"] / full),
-    ("a single head writes a large part of it", "attribution", by_head.max().item() / full),
-    ("a single head is needed for it", "mean ablation", by_mean.max().item() / full),
-    ("attention brings it to the last position", "patching", part_maps[0, :, -1].max().item()),
-    ("the last position looks at the answer's name", "knockout", from_last[-1, NAME_1].item()),
-    ("the last position looks at the giver", "knockout", from_last[-1, GIVER].item()),
-    ("the giver's place looks at its first mention", "knockout", from_giver[-1, NAME_2].item()),
-    ("… at the answer's name, on fresh sentences", "knockout", 1 - (measured["the answer"].mean() / fresh_full).item()),
+    ("attention writes it directly", "attribution", shares["attention"]),
+    ("MLPs write it directly", "attribution", shares["MLPs"]),
+    ("one head alone writes much of it", "attribution", by_head.max().item() / full),
+    ("the top heads strike out the giver", "attribution", struck),
+    ("one head alone is needed for it", "ablation (mean)", by_mean.max().item() / full),
+    ("attention brings it to the last place", "patching", part_maps[0, :, -1].max().item()),
+    (f"the giver looks at: {places[from_giver[-1].argmax()]}", "knockout", from_giver[-1].max().item()),
+    ("the giver looks at its first mention", "knockout", from_giver[-1, NAME_2].item()),
+    ("the last to looks at the answer", "knockout", from_last[-1, NAME_1].item()),
+    ("the last to looks at the giver", "knockout", from_last[-1, GIVER].item()),
+    ("other forms: it looks at the answer", "knockout", kept["the answer"]),
+    ("other forms: it looks at the giver", "knockout", kept["the giver, second time"]),
 ]
+
+# %% key="claims-table" tags=["demo"]
 holds = [share >= 0.25 for _, _, share in claims]
 show.table(
-    claims,
+    [[claim, tool, two(share)] for claim, tool, share in claims],
     ["claim", "tool", "share"],
     verdicts=holds,
     verdict_name="holds",
@@ -1238,12 +1347,14 @@ show.table(
     note=f"{sum(holds)} of {len(holds)} claims hold, with at least a quarter of the whole effect.",
 )
 
-# %% [markdown] key="answer-text"
-# Read the rows with a ✓ from the bottom up and you have the mechanism, as far as these tools see it: what the giver's
-# place finds out, what the last position looks at, what it brings, which heads write it. **A set of parts that together
-# explain a behavior is called a circuit.** That of GPT-2 small for these sentences has 26 heads in seven groups (Wang
-# et al. 2022). Heads that notice the doubled name tell the last position what *not* to look at, and name movers copy
-# what is left. The pocket model has fewer heads and a simpler world, and may do it in its own way: the table says so.
+# %% [markdown] key="answer-text" terms="circuit"
+# Read the rows with a ✓ and you have the mechanism, as far as these tools see it: what the giver's place finds out, what
+# the last position looks at, what is written, and whether the answer is *said* or the giver *struck out*. **A set of
+# parts that together explain a behavior is called a circuit.** That of GPT-2 small for these sentences has 26 heads in
+# seven groups (Wang et al. 2022): some notice the doubled name, others tell the last position what *not* to look at, and
+# name movers copy what is left. The pocket model has fewer heads and a simpler world, and may do it in its own way: the
+# table says so. (A share above 1 turned the answer over. For the striking out it is the giver's share of what the six
+# heads of section 3 do; for all others it is a share of the whole logit difference.)
 #
 # And what did *you* do? You asked one question with five tools. Keep their limits in mind:
 #
@@ -1255,7 +1366,7 @@ show.table(
 # | finding heads | what a head looks at on a test text | whether anyone uses it |
 # | knockout | over which edge it flows | what flows there |
 
-# %% [markdown] key="summary" terms="circuit"
+# %% [markdown] key="summary"
 # ## Summary
 #
 # Say it in your own words first, then compare.
@@ -1322,6 +1433,8 @@ show.table(
 # | activation patching | one run with an activation of another put in |
 # | restored | the share of the clean answer that a patch gives back |
 # | previous-token, duplicate-token, induction head | looks at the token before; at an earlier copy; at what followed it |
+# | name mover | a head that looks at a name and raises that name's logit |
+# | redundancy | several parts do the same work, so that each alone is hardly missed |
 # | composition | a head works on what an earlier head has written |
 # | attention edge, knockout | one position's look at another, in a layer; forbidding it |
 
