@@ -52,6 +52,15 @@ def test_without_the_package_one_sentence_says_what_to_install(own_folders, monk
     one_sentence(caught.value)
 
 
+@needs_the_extra
+def test_without_gguf_one_sentence_says_what_to_install(own_folders, monkeypatch, one_sentence):
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "gguf" else found(name))
+    with pytest.raises(ReferenceProblem, match="pip install gguf") as caught:
+        modern.smollm2_folder()
+    one_sentence(caught.value)
+
+
 def test_a_broken_file_is_named_and_nothing_is_left(own_folders, other_weights, one_sentence):
     other_weights.write_bytes(b"GGUF\x03\x00\x00\x00" + bytes(40))
     with pytest.raises(ReferenceProblem, match="cannot be read .*--force-reinstall") as caught:

