@@ -44,7 +44,7 @@ def factor(scene: Scene) -> Finding | None:
     if got is None or float(want.norm()) == 0:
         return None
     ratio = float((got * want).sum() / (want * want).sum())
-    if not math.isfinite(ratio) or abs(ratio) < 1e-6 or abs(ratio - 1) < 1e-4 or not _near(got, want * ratio, scene):
+    if not math.isfinite(ratio) or abs(ratio) < 1e-6 or _figure(ratio) == "1" or not _near(got, want * ratio, scene):
         return None
     known = _known_number(ratio, scene.sizes)
     what = f": that is {known}" if known else ""
