@@ -48,6 +48,13 @@ WALKS = [
         "no_scale",
         'return einsum(q, k, "b i h d, b j h d -> b h i j") / q.shape[-1] ** 0.5',
     ),
+    Walk("07.4", "return logits[:, 0].softmax(-1)", "first_position", "return logits[:, -1].softmax(-1)"),
+    Walk(
+        "11.1",
+        "return x / (x.var(-1, unbiased=False, keepdim=True) + eps).sqrt() * w",
+        "divided_by_the_standard_deviation",
+        "return x / (x.square().mean(-1, keepdim=True) + eps).sqrt() * w",
+    ),
 ]
 
 
