@@ -524,6 +524,15 @@ def _(q, k):
     return pairwise_dots(q / q.norm(dim=-1, keepdim=True), k / k.norm(dim=-1, keepdim=True))
 
 
+@pairs.wrong(
+    "one_name_for_both_positions",
+    "Both position axes have the same name: einsum wants each name only once on the right, and query_pos and key_pos "
+    "are two axes. Give them two names.",
+)
+def _(q, k):
+    return einsum(q, k, "batch pos d, batch pos d -> batch pos pos")
+
+
 @pairs.right
 def with_matmul(q, k):
     return q @ k.transpose(-1, -2)
@@ -675,6 +684,15 @@ def _(values, index):
 @picking.wrong("one_column_further", "The column read is index + 1: columns count from 0, as index does.")
 def _(values, index):
     return values.gather(-1, ((index + 1) % values.shape[-1])[..., None]).squeeze(-1)
+
+
+@picking.wrong(
+    "index_in_the_first_place",
+    "values[index] looks up on the first axis, the batch: index chooses on the last axis, and batch and position go "
+    "along.",
+)
+def _(values, index):
+    return values[index]
 
 
 @picking.right
