@@ -242,6 +242,15 @@ def _():
 
 
 @symbols.wrong(
+    "ranges_end_too_early",
+    "The last byte of each range is missing, 126, 172 and 255: range(33, 126) ends at 125, so the second number has to "
+    "be one more.",
+)
+def _():
+    return _shifting([*range(33, 126), *range(161, 172), *range(174, 255)], range(256))
+
+
+@symbols.wrong(
     "starts_at_257",
     "The stand-ins start one too late: the first hidden byte, 0, gets chr(256).",
 )
@@ -333,7 +342,7 @@ as_numbers.hints(
     "A character outside ASCII takes more than one byte. How many does é take, and how many an emoji?",
     "Python's strings hold characters, its bytes objects hold bytes: str.encode goes from one to the other.",
     "UTF-8 is the encoding. list(…) of a bytes object gives its numbers.",
-    '`list(text.encode(…))`',
+    "`list(text.encode(…))`",
 )
 
 
@@ -411,6 +420,11 @@ def _(text):
 )
 def _(text):
     return list(unicodedata.normalize("NFC", text).encode())
+
+
+@as_numbers.wrong("a_bytes_object", "That is a bytes object: the list of its numbers is wanted, list(…).")
+def _(text):
+    return text.encode("utf-8")
 
 
 @as_numbers.right
@@ -602,6 +616,26 @@ def _(words):
     for word, times in words.items():
         for symbol in word:
             counts[symbol] += times
+    return dict(counts)
+
+
+@pair_counts.wrong(
+    "overwritten",
+    "A pair that was met before gets a new count in place of a larger one: add to what is there already.",
+)
+def _(words):
+    return {pair: times for word, times in words.items() for pair in zip(word, word[1:], strict=False)}
+
+
+@pair_counts.wrong(
+    "reads_past_the_end",
+    "At a word's last symbol the answer looks for a next one, which is not there: stop one earlier.",
+)
+def _(words):
+    counts: Counter = Counter()
+    for word, times in words.items():
+        for i in range(len(word)):
+            counts[word[i], word[i + 1]] += times
     return dict(counts)
 
 
@@ -1077,7 +1111,7 @@ def _(text, n_merges):
     "Every different word counts once: a pair counts as often as its word occurs in the text.",
 )
 def _(text, n_merges):
-    return _train(dict.fromkeys(pre_tokens(text)), n_merges, _by_count_then_pair)
+    return _train(list(dict.fromkeys(pre_tokens(text))), n_merges, _by_count_then_pair)
 
 
 @training.wrong(
@@ -1310,8 +1344,17 @@ def _(draw):
     return b"xyz", {(b"a", b"b"): 0, (b"z", b"y"): 1}
 
 
-for _text in (" unbelievable", "antidisestablishmentarianism", " Mississippi", " preposterously", "hahahahaha",
-              " naïve", "👍🏽", " 日本語", "........"):
+for _text in (
+    " unbelievable",
+    "antidisestablishmentarianism",
+    " Mississippi",
+    " preposterously",
+    "hahahahaha",
+    " naïve",
+    "👍🏽",
+    " 日本語",
+    "........",
+):
     encoding.special(f"on {_text!r} with GPT-2's merges")(lambda draw, text=_text: _known_word(text))
 
 
@@ -1455,6 +1498,27 @@ def _(word, ranks):
         if best not in ranks:
             return parts
         parts = merge(parts, best, best[0] + best[1])
+
+
+@encoding.wrong(
+    "pairs_without_a_rank_too",
+    "Pairs that have no rank are merged as well, until one part is left: stop when no pair of neighbors is in ranks.",
+)
+def _(word, ranks):
+    parts = [bytes([byte]) for byte in word]
+    while len(parts) > 1:
+        best = min(zip(parts, parts[1:], strict=False), key=lambda pair: ranks.get(pair, float("inf")))
+        parts = merge(parts, best, best[0] + best[1])
+    return parts
+
+
+@encoding.wrong(
+    "starts_with_numbers",
+    "The parts are numbers, because list(word) takes a bytes object apart into numbers, and no pair of numbers has a "
+    "rank: start with bytes([number]) for each.",
+)
+def _(word, ranks):
+    return list(word)
 
 
 @encoding.wrong("nothing_merged", "Nothing is merged: these are the word's single bytes.")
@@ -1633,6 +1697,18 @@ def _(text, ranks, vocab):
 )
 def _(text, ranks, vocab):
     return [number for part in text.split(END_OF_TEXT) for number in encode(part, ranks, vocab)]
+
+
+@texts.wrong(
+    "special_token_after_every_part",
+    "<|endoftext|> is put after every part, the last one too: it belongs between two parts, where the text had it.",
+)
+def _(text, ranks, vocab):
+    out = []
+    for part in text.split(END_OF_TEXT):
+        out += [vocab[token] for piece in pre_tokens(part) for token in bpe_encode(piece, ranks)]
+        out.append(vocab[END_OF_TEXT.encode()])
+    return out
 
 
 @texts.wrong("lower_case", "The text is put in lower case: GPT-2 tells 'The' from 'the'.")
@@ -2101,8 +2177,7 @@ beginning.hints(
     "The result is one longer than the input along which axis?",
     "Make a column of bos, one for each row of the batch, and set it in front of tokens.",
     "torch.cat joins tensors along an axis. The column has the shape [batch, 1], and the dtype and device of tokens.",
-    "`torch.cat([torch.full_like(tokens[:, :1], …), tokens], dim=…)`, or tokens.new_full((batch, 1), bos) for the "
-    "column",
+    "`torch.cat([tokens.new_full((len(tokens), 1), …), tokens], dim=…)`",
 )
 
 
@@ -2179,6 +2254,33 @@ def _(tokens, bos):
 )
 def _(tokens, bos):
     return prepend_bos(tokens, bos) if bos else tokens
+
+
+@beginning.wrong(
+    "column_shaped_after_the_first",
+    "The column is made after the first column of tokens, and a text without any token has none: give its shape as "
+    "numbers, (len(tokens), 1).",
+)
+def _(tokens, bos):
+    return torch.cat([torch.full_like(tokens[:, :1], bos), tokens], 1)
+
+
+@beginning.wrong(
+    "one_bos_without_rows",
+    "bos is a tensor of one axis, tensor([bos]): cat joins tensors with equally many axes, so make it a column of the "
+    "shape [batch, 1].",
+)
+def _(tokens, bos):
+    return torch.cat([torch.tensor([bos], device=tokens.device), tokens], 1)
+
+
+@beginning.wrong(
+    "one_row_for_all",
+    "There is one bos for all rows, a tensor of the shape [1, 1]: cat repeats nothing, so the column needs one for "
+    "each row of the batch.",
+)
+def _(tokens, bos):
+    return torch.cat([torch.tensor([[bos]], device=tokens.device), tokens], 1)
 
 
 @beginning.wrong(
@@ -2331,6 +2433,27 @@ def _(tokens, d_vocab):
 @hot.wrong("opposite", "0 and 1 are swapped: 1 stands at the token's place, 0 everywhere else.")
 def _(tokens, d_vocab):
     return 1 - one_hot(tokens, d_vocab)
+
+
+@hot.wrong(
+    "every_token_in_every_row",
+    "Each row has a 1 for every token of all texts: in out[:, :, tokens] batch and position do not go along with the "
+    "token. Each row has a single 1.",
+)
+def _(tokens, d_vocab):
+    out = torch.zeros(*tokens.shape, d_vocab, device=tokens.device)
+    out[:, :, tokens] = 1.0
+    return out
+
+
+@hot.wrong(
+    "tokens_on_the_first_axis",
+    "out[tokens] looks for the tokens on the first axis, the batch: they stand on the last one.",
+)
+def _(tokens, d_vocab):
+    out = torch.zeros(*tokens.shape, d_vocab, device=tokens.device)
+    out[tokens] = 1.0
+    return out
 
 
 @hot.right
