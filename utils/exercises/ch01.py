@@ -587,6 +587,11 @@ def _(draw):
     return VectorMap(5, lambda v: M.to(v.device) @ v + v[0] * v[1] * v[2]), 5
 
 
+@linearity.special("for ReLU of one number, where both laws hold in one trial of four")
+def _(draw):
+    return VectorMap(1, lambda v: v.clamp(min=0)), 1, 60
+
+
 linearity.hints(
     "Two laws: a sum goes to the sum of the images, and a multiple goes to the same multiple of the image. How would "
     "you look for a vector that breaks one of them?",
@@ -694,6 +699,20 @@ def _(f, n_in, trials=8):
 @linearity.wrong("always_true", "Every map passes: one that breaks a law, such as x², must give False.")
 def _(f, n_in, trials=8):
     return True
+
+
+@linearity.wrong(
+    "true_as_soon_as_one_trial_fits",
+    "True is returned as soon as one trial fits: by luck a law may hold for some x, y and c. Return False at the first "
+    "trial that fails, and True only after all of them.",
+)
+def _(f, n_in, trials=8):
+    for _ in range(trials):
+        x, y = _random(n_in), _random(n_in)
+        c = float(_random(1))
+        if torch.allclose(f(x + y), f(x) + f(y)) and torch.allclose(f(c * x), c * f(x)):
+            return True
+    return False
 
 
 # Sums of random pairs alone are right: no map that can be written down keeps them all and is not linear.
@@ -1480,6 +1499,14 @@ def _(query, keys, values):
     return values[(keys @ query).argmax()].unsqueeze(0)
 
 
+@lookups.wrong(
+    "score_for_a_place",
+    "The largest score itself is used as an index, as max gives it: argmax gives the place where it stands.",
+)
+def _(query, keys, values):
+    return values[(keys @ query).max()]
+
+
 @lookups.right
 def with_a_loop(query, keys, values):
     best, found = -float("inf"), values[0]
@@ -1730,6 +1757,15 @@ def _(x, dim=-1):
 
 
 # A 1e-8 added to the divisor is right to float32's precision, so it is no wrong answer.
+@shares.wrong(
+    "max_with_places",
+    "x.max(dim) gives two tensors, the largest numbers and their places: take .values of it, or use x.amax(dim).",
+)
+def _(x, dim=-1):
+    powers = (x - x.max(dim, keepdim=True)).exp()
+    return powers / powers.sum(dim, keepdim=True)
+
+
 @shares.right
 def with_a_small_number_in_the_divisor(x, dim=-1):
     powers = (x - x.amax(dim, keepdim=True)).exp()
@@ -1878,6 +1914,14 @@ def _(Q, K):
 )
 def _(Q, K):
     return (Q / Q.norm(dim=-1, keepdim=True)) @ (K / K.norm(dim=-1, keepdim=True)).T
+
+
+@scores.wrong(
+    "divided_by_8",
+    "You divide by 8 always, the root of 64: d is the length of a query, whatever that is, Q.shape[-1].",
+)
+def _(Q, K):
+    return Q @ K.T / 8
 
 
 @scores.right
@@ -2059,6 +2103,11 @@ def _(Q, K, V):
     return (Q @ K.permute(*reversed(range(K.ndim))) / sqrt(Q.shape[-1])).softmax(-1) @ V
 
 
+@soft.wrong("weights_alone", "These are the weights alone: mix the values with them, weights @ V.")
+def _(Q, K, V):
+    return (Q @ K.mT / sqrt(Q.shape[-1])).softmax(-1)
+
+
 @soft.right
 def with_einsum(Q, K, V):
     s = torch.einsum("...qd,...kd->...qk", Q, K) / Q.shape[-1] ** 0.5
@@ -2217,6 +2266,31 @@ def _(X, W_Q, W_K, W_V):
 )
 def _(X, W_Q, W_K, W_V):
     return X + self_attention(X, W_Q, W_K, W_V)
+
+
+@attending.wrong(
+    "no_maps",
+    "The rows of X themselves ask, are found and are mixed: make queries, keys and values of them first, with W_Q, W_K "
+    "and W_V.",
+)
+def _(X, W_Q, W_K, W_V):
+    return soft_lookup(X, X, X)
+
+
+@attending.wrong(
+    "matrices_on_the_left",
+    "The matrices stand on the left of X: tokens are rows here, and a row meets its matrix from the left, X @ W_Q.",
+)
+def _(X, W_Q, W_K, W_V):
+    return soft_lookup(W_Q @ X, W_K @ X, W_V @ X)
+
+
+@attending.wrong(
+    "scaled_after_softmax",
+    "√d_head divides the weights, after the softmax: it belongs under the scores, before it.",
+)
+def _(X, W_Q, W_K, W_V):
+    return (X @ W_Q @ (X @ W_K).T).softmax(-1) @ X @ W_V / sqrt(W_Q.shape[-1])
 
 
 @attending.right
