@@ -89,6 +89,16 @@ def test_the_map_of_the_plane_sends_basis_vectors_to_columns():
     assert tips == [([1], [3]), ([2], [4])]
 
 
+def test_the_words_of_two_arrows_stand_apart():
+    def sides(matrix):
+        figure = show.grid_map(matrix, title="t", note="n")
+        return [trace["textposition"] for trace in figure.data if trace["name"].startswith("where")]
+
+    assert sides([[1, 1], [0, 1]]) == ["top right", "top right"]  # at different heights
+    assert sides([[1, 0], [1, 1]]) == ["top right", "top left"]  # side by side
+    assert sides([[1, 1], [1, 1]]) == ["top right", "bottom right"]  # at one place
+
+
 def test_a_histogram_counts_shares():
     figure = show.histogram({"a": [0.0, 0.0, 0.0, 1.0]}, title="t", note="n", x_name="x", bins=2)
     assert figure.data[0]["y"] == [0.75, 0.25]

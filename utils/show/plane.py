@@ -92,11 +92,12 @@ def grid_map(matrix2x2: Any, *, title: str, note: str) -> Figure:
         _path(matrix @ square, "unit square", theme.YELLOW, "solid", 2, fill="toself", fillcolor="rgba(230,159,0,0.3)"),
     ]
     arrows = []
+    reach = float(max(REACH, np.abs(matrix).sum(1).max() * REACH)) * 1.08
+    sides = _sides(matrix, reach)
     for place, (name, color) in enumerate((("e₁", theme.ORANGE), ("e₂", theme.GREEN))):
         tip = matrix[:, place]
         arrows.append(_arrow(tip, color))
-        data.append(_tip(tip, name, color, "circle" if place == 0 else "square"))
-    reach = float(max(REACH, np.abs(matrix).sum(1).max() * REACH)) * 1.08
+        data.append(_tip(tip, name, color, "circle" if place == 0 else "square", sides[place]))
     square_axis = {"range": [-reach, reach], "showgrid": False, "zeroline": True, "constrain": "domain"}
     layout = theme.layout(
         430,
@@ -136,10 +137,22 @@ def _arrow(tip: np.ndarray, color: str) -> dict:
     return {**from_origin, "text": "", "showarrow": True, "arrowhead": 2, "arrowwidth": 3, "arrowcolor": color}
 
 
-def _tip(tip: np.ndarray, name: str, color: str, symbol: str) -> dict:
-    """The basis vector's new place, its words on the side away from the origin."""
+def _sides(matrix: np.ndarray, reach: float) -> list[str]:
+    """Where the words of e₁ and e₂ stand: away from the origin, and apart where the arrows end at the same height."""
+    ends = [(float(x), float(y)) for x, y in matrix.T]
+    high = ["bottom" if y < 0 else "top" for _, y in ends]
+    wide = ["left" if x < -1e-9 else "right" for x, _ in ends]
+    if high[0] == high[1] and abs(ends[0][1] - ends[1][1]) < 0.12 * reach:
+        if ends[0][0] == ends[1][0]:
+            high = ["top", "bottom"]
+        else:
+            wide = ["left", "right"] if ends[0][0] < ends[1][0] else ["right", "left"]
+    return [f"{h} {w}" for h, w in zip(high, wide, strict=True)]
+
+
+def _tip(tip: np.ndarray, name: str, color: str, symbol: str, side: str) -> dict:
+    """The basis vector's new place, its words on this side of it."""
     x, y = (tidy(float(value)) for value in tip)
-    side = "left" if x < -1e-9 else "right"
     return {
         "type": "scatter",
         "name": f"where {name} goes",
@@ -147,7 +160,7 @@ def _tip(tip: np.ndarray, name: str, color: str, symbol: str) -> dict:
         "x": [x],
         "y": [y],
         "text": [f"{name} → ({short(float(x))}, {short(float(y))})"],
-        "textposition": f"{'bottom' if y < 0 else 'top'} {side}",
+        "textposition": side,
         "textfont": {"color": color, "size": 13},
         "cliponaxis": False,
         "marker": {"color": color, "symbol": symbol, "size": 8},
