@@ -998,9 +998,9 @@ show.bars(
 # <details><summary>What you see, and why</summary>
 #
 # **b** does no harm: every query and key is turned by the same thousand steps, and only differences count. **e** costs
-# little, as the small mean of section 2 promised. The others break what the weights were trained for: with **a** the
-# order is gone, with **c** each query searches the wrong keys, with **d** what was to be let through decides what
-# lets through.
+# little, as the small mean of section 2 promised. The others break what the weights were trained for: with **a**
+# only the mask still tells before from after, with **c** each query searches the wrong keys, with **d** what was to be
+# let through decides what lets through.
 #
 # </details>
 
@@ -1032,7 +1032,8 @@ show.table(
     [[str(cell) for cell in line] for line in columns],
     ["", "GPT-2 small (2019)", "pocket model", "modern model"],
     title="GPT-2 and a model of today",
-    note=f"A block of the modern model is {modern.cfg.d_model} wide, and it has {n_layers}. W_U is W_E's transpose in all.",
+    note=f"The modern model is deep and narrow: {n_layers} layers of d_model {modern.cfg.d_model}. "
+    "W_U is W_E's transpose in all.",
 )
 
 # %% [markdown] key="what-else"
