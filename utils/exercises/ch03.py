@@ -255,6 +255,14 @@ def _(tokens, W_pos):
     return W_pos[number.expand_as(tokens)]
 
 
+@positions.wrong(
+    "whole_table",
+    "All n_ctx rows of the table are given: a text uses only as many rows as it has tokens, the first ones.",
+)
+def _(tokens, W_pos):
+    return W_pos.expand(tokens.shape[0], -1, -1)
+
+
 @positions.right
 def repeated(tokens, W_pos):
     return W_pos[: tokens.shape[1]].unsqueeze(0).repeat(tokens.shape[0], 1, 1)
@@ -871,6 +879,14 @@ def _(resid, W_E):
     return resid @ W_E.T / sqrt(W_E.shape[-1])
 
 
+@tied.wrong(
+    "reshaped",
+    "The table is reshaped to [d_model, d_vocab]: reshape only cuts the numbers anew, and no axis moves. Transpose it.",
+)
+def _(resid, W_E):
+    return resid @ W_E.reshape(W_E.shape[1], W_E.shape[0])
+
+
 @tied.right
 def with_einsum(resid, W_E):
     return einsum(resid, W_E, "batch pos d_model, d_vocab d_model -> batch pos d_vocab")
@@ -977,6 +993,13 @@ def _(W_E, W_U, ids):
 )
 def _(W_E, W_U, ids):
     return W_E[: len(ids)] @ W_U[:, : len(ids)]
+
+
+@direct.wrong(
+    "whole_table", "The table holds all tokens: only the rows ids of W_E and the columns ids of W_U are wanted."
+)
+def _(W_E, W_U, ids):
+    return W_E @ W_U
 
 
 @direct.right

@@ -367,6 +367,22 @@ def _(x, eps):
     return _normalized(x, mean=axes, spread=axes, scale=lambda variance: (variance + eps).sqrt())
 
 
+@normalize.wrong(
+    "mean_of_everything",
+    "One mean is taken over all numbers: each position of each text has its own, over the last axis.",
+)
+def _(x, eps):
+    return (x - x.mean()) / (x.var(-1, unbiased=False, keepdim=True) + eps).sqrt()
+
+
+@normalize.wrong(
+    "only_the_mean_divided",
+    "Only the mean is divided by the scale: / binds tighter than −, so the difference x − mean needs parentheses.",
+)
+def _(x, eps):
+    return x - x.mean(-1, keepdim=True) / (x.var(-1, unbiased=False, keepdim=True) + eps).sqrt()
+
+
 @normalize.right
 def by_hand(x, eps):
     distance = x - x.mean(-1, keepdim=True)
@@ -526,6 +542,11 @@ def _(x, w, b, eps):
 )
 def _(x, w, b, eps):
     return (x - x.mean(-1, keepdim=True).detach()) / ln_scale(x, eps).detach() * w + b
+
+
+@norm.wrong("not_normalized", "Gain and bias are applied to x itself: it must be normalized first, as in 04.2.")
+def _(x, w, b, eps):
+    return x * w + b
 
 
 @norm.right

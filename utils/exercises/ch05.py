@@ -685,6 +685,14 @@ def _(scores):
     return weights / weights.sum(-1, keepdim=True)
 
 
+@pattern_of.wrong(
+    "not_divided_by_the_sum",
+    "These are the powers of e alone: each row is still to be divided by its sum, so that its weights sum to 1.",
+)
+def _(scores):
+    return causal_mask(scores).exp()
+
+
 @pattern_of.right
 def by_hand(scores):
     hidden = ~_tril(scores, scores.shape[-1] - scores.shape[-2])
@@ -906,6 +914,15 @@ def _(z, W_O, b_O):
 def _(z, W_O, b_O):
     batch, pos = z.shape[:2]
     return z.transpose(1, 2).reshape(batch, pos, -1) @ W_O.flatten(0, 1) + b_O
+
+
+@output.wrong(
+    "heads_added_before_W_O",
+    "The heads' z and their matrices are each added up before the product, so that every z meets every head's matrix: "
+    "each head's z goes through its own W_O first, then the results add.",
+)
+def _(z, W_O, b_O):
+    return z.sum(-2) @ W_O.sum(0) + b_O
 
 
 @output.right
@@ -1337,6 +1354,20 @@ def _(pattern):
     return pattern.diagonal(-1, dim1=-2, dim2=-1).mean()
 
 
+@previous.wrong(
+    "first_two_axes",
+    "diagonal takes the first two axes unless told otherwise, batch and n_heads here: queries and keys are the last "
+    "two, dim1=-2 and dim2=-1.",
+)
+def _(pattern):
+    return pattern.diagonal(-1).mean((0, -1))
+
+
+@previous.wrong("batch_kept", "There is a score for each text: take the mean over the batch as well.")
+def _(pattern):
+    return pattern.diagonal(-1, dim1=-2, dim2=-1).mean(-1)
+
+
 @previous.right
 def with_indices(pattern):
     i = torch.arange(1, pattern.shape[-1], device=pattern.device)
@@ -1544,6 +1575,13 @@ def _(W_E, W_V, W_O, W_U, head, ids):
 @ov.wrong("every_output_kept", "Every token's logit is kept: only the columns ids of W_U are wanted.")
 def _(W_E, W_V, W_O, W_U, head, ids):
     return W_E[ids] @ W_V[head] @ W_O[head] @ W_U
+
+
+@ov.wrong(
+    "always_head_0", "The head asked for is not used: this is head 0, whichever is wanted. Take W_V[head], W_O[head]."
+)
+def _(W_E, W_V, W_O, W_U, head, ids):
+    return W_E[ids] @ W_V[0] @ W_O[0] @ W_U[:, ids]
 
 
 @ov.right
