@@ -319,8 +319,9 @@ show.table(
 # %% [markdown] key="reshape-why"
 # <details><summary>What you see, and why</summary>
 #
-# It is **b**. To bring one axis in front of another, numbers have to move in memory's order, and `reshape` moves none.
-# The result has the right shape and mixes positions with heads. Nothing crashes; the model only gets worse.
+# It is **b**. Read in order, head 0's numbers are 0, 1, 6, 7: to bring the heads to the front, 6 and 7 have to overtake
+# 2, 3, 4 and 5. `reshape` never changes the order. So the result has the right shape and mixes positions with heads.
+# Nothing crashes; the model only gets worse.
 #
 # </details>
 
@@ -402,7 +403,7 @@ grade(merge_heads)
 torch.equal(split_heads(batch_of_rows, 3).flatten(-2), merge_heads(split_heads(batch_of_rows, 3)))
 
 # %% [markdown] key="round-trip-text"
-# **Use it** on the model's own numbers: the queries of its first layer, there and back.
+# **Use it** on the model's own numbers: what its first layer calls queries (chapter 01), there and back.
 
 # %% key="round-trip" tags=["demo"]
 n_heads, d_head = model.cfg.n_heads, model.cfg.d_head
@@ -484,7 +485,7 @@ alike = use(pairwise_dots)(rows, rows)[0]  # [word word]
 
 i, j = divmod((alike - 2 * torch.eye(len(words))).argmax().item(), len(words))
 show.matrix(
-    alike.round(decimals=2),
+    alike.round(decimals=2) + 0.0,  # no −0
     rows=words,
     columns=words,
     title="Which words are alike to the model?",
@@ -548,8 +549,8 @@ def with_grids(values, index):
 check("00.5", with_grids)
 
 # %% [markdown] key="guessed-text"
-# **Use it.** How likely did the model find each token, before it saw it? Position $p$ speaks about token $p + 1$, so
-# logits and tokens are shifted by one against each other.
+# **Use it.** How likely did the model find each token, before it saw it? A `softmax` turns each row of logits into
+# probabilities (chapter 01). Position $p$ speaks about token $p + 1$, so rows and tokens are shifted by one.
 
 # %% key="guessed" tags=["demo"]
 shares = logits[:, :-1].softmax(-1)  # [batch pos-1 d_vocab], each row sums to 1
@@ -686,7 +687,8 @@ except RuntimeError as problem:
 # - Torch lines shapes up from the right and repeats along axes of length 1. It knows lengths, not meanings.
 # - `rearrange` cuts, joins and moves axes by name; `einsum` multiplies by name, and adds up what is missing on the
 #   right; `gather` picks by index.
-# - `reshape` moves no number. `squeeze()` without a number takes away more than you mean.
+# - `reshape` moves no number. `squeeze()` takes away every axis of length 1, the batch too when it holds one text;
+#   `squeeze(-1)` only the last.
 
 # %% [markdown] key="self-test"
 # ## Test yourself

@@ -159,8 +159,8 @@ turned(135)
 # </details>
 #
 # The number under the figure says when that happens. For $ax + by = e$ and $cx + dy = f$ it is $ad - bc$, called the
-# **determinant**. It is 0 exactly when the two lines have the same direction. (A line has no direction if both its
-# coefficients are 0, and then the determinant is 0 as well.)
+# **determinant**. It is 0 exactly when the two lines have the same direction. (An equation
+# whose two coefficients are both 0 is no line at all, and then the determinant is 0 as well.)
 
 # %% [markdown] key="solve-two"
 # ### Exercise 01.1 · Solve two equations
@@ -237,7 +237,7 @@ show.table(
     rows,
     ["angle", "determinant", "x", "y"],
     title="Where x + y = 6 and the turning line cross",
-    note="As the determinant goes to 0, x and y grow without end.",
+    note="As the determinant goes to 0, x and y get farther and farther from 0, without end.",
 )
 
 # %% [markdown] key="matrix-equation" covers="M1, M4" terms="vector, matrix"
@@ -294,8 +294,9 @@ show.grid_map(
 )
 
 # %% [markdown] key="matrix-of-text" covers="M2"
-# **Once bases are chosen, a linear map is a matrix.** If you can apply a map, you can find its matrix, even if nobody
-# has ever written it down as one.
+# A map that takes a mixture to the *same* mixture of the results is called linear; section 4 makes this exact.
+# **Once bases are chosen, a linear map is a matrix.** If you can apply such a map, you can find its matrix, even if
+# nobody has ever written it down as one.
 
 # %% [markdown] key="matrix-of"
 # ### Exercise 01.2 · The matrix of a map
@@ -494,7 +495,7 @@ show.table(
 #
 # **Why does learning like linear maps?** They are cheap to apply, one matrix says all about them, and their slope is
 # the same everywhere: a small change of a weight changes the output by the same amount wherever you stand. So the
-# squared error of a linear model is a bowl with one lowest place, and walking downhill finds it. To see it, fit
+# squared error of a linear model is a bowl without false valleys, and walking downhill leads to the bottom. See it: fit
 # $w x$ to data made with $w = 3$, and fit $\sin(w x)$ to data made with $w = 3$:
 
 # %% key="bowl" tags=["demo"]
@@ -680,9 +681,9 @@ grade(transpose_of_product)
 # ### Maps whose transpose does undo them
 #
 # $A^\top A$ holds the dot products of $A$'s columns with one another. If it is the identity $I$, every column has
-# length 1 and stands at a right angle to the others. Such a map keeps all lengths and angles. Two kinds do:
-# **rotations**, which turn, and **reflections**, which mirror. $A^\top A = I$ does not tell them apart. The determinant
-# does: +1 for a rotation, −1 for a reflection.
+# length 1 and stands at a right angle to the others. Such a map keeps all lengths and angles. In the plane two kinds
+# do: **rotations**, which turn, and **reflections**, which mirror. $A^\top A = I$ does not tell them apart. The
+# determinant does: +1 for a rotation, −1 for a reflection. (In more dimensions −1 is a mirror, and perhaps a turn too.)
 
 # %% key="a-rotation" tags=["demo"]
 angle = radians(60)
@@ -826,7 +827,7 @@ grade(change_basis)
 
 # %% key="own-directions-before" tags=["demo"]
 A = tensor([[2.0, 1.0], [1.0, 2.0]])
-show.grid_map(A, title="A map in the usual basis", note="Neither arrow keeps its direction, though one diagonal does.")
+show.grid_map(A, title="A map in the usual basis", note="Neither arrow keeps its direction, but both diagonals do.")
 
 # %% key="own-directions" tags=["demo"]
 P = tensor([[1.0, 1.0], [1.0, -1.0]])
@@ -845,6 +846,7 @@ show.grid_map(
 _, cache = model.run_with_cache(sentence)  # every activation of the model on this sentence
 q, k = cache["q", 0][0, :, 0], cache["k", 0][0, :, 0]  # layer 0, head 0: [pos d_head]
 R, _ = torch.linalg.qr(torch.randn(q.shape[-1], q.shape[-1], generator=rng))  # [d_head d_head], RᵀR = I
+R[:, 0] *= torch.linalg.det(R).sign()  # det R = +1: no mirror
 turned_q, turned_k = q @ R.T, k @ R.T  # each row turned: [pos d_head]
 
 print("the queries have changed:   ", not torch.allclose(q, turned_q, atol=1e-3))
@@ -1019,7 +1021,8 @@ show.bars(
 # Three properties, and each will matter:
 #
 # - scores become **relative**: only leads count;
-# - **few are picked**: a lead grows exponentially, so the best take most of it, but nobody gets exactly 0;
+# - **few are picked**: a lead grows exponentially, so the best take most of it, but nobody gets exactly 0, unless a float
+#   is rounded to it;
 # - it has a **slope** everywhere: a small change of a score changes all shares a little, so it can be learned through.
 #
 # The first one is of use to you at once: $e^{10000}$ is too large for any float, but you may move the scores first.
@@ -1271,7 +1274,7 @@ check("01.11", from_the_other_order)
 # query is six times as long, so that it decides nearly as firmly.)
 
 # %% key="soft-and-hard" tags=["demo"] covers="M10"
-share = torch.linspace(0, 1, 60)  # of cat in the query
+share = torch.linspace(0, 1, 401)  # of cat in the query
 path = torch.stack([1 - share, share], dim=-1)  # from dog to cat: [query d]
 hard = torch.stack([look(query, keys, values) for query in path])  # [query d_value]
 soft = use(soft_lookup)(6 * path, keys, values)  # [query d_value]
@@ -1360,7 +1363,8 @@ doctest.testmod()  # the examples in the docstrings of all twelve exercises, run
 # %% [markdown] key="hand-made-text" covers="M11"
 # **Use it** on the sentence about the animal, with vectors made by hand. Five numbers a word: is it *alive*, is it a
 # *place*, is it a *pronoun*, is it something one says *of the living* (tired) or *of places* (wide). All other words are
-# zeros. And two maps: a pronoun **asks** for something alive, and what is alive can be **found** as such.
+# zeros. And three maps: a pronoun **asks** for something alive, the living and the places can be **found** as such, and
+# each **gives** which of the two it is.
 
 # %% key="hand-made" tags=["demo"]
 ALIVE, PLACE, PRONOUN, OF_LIVING, OF_PLACES = torch.eye(5)  # five features, each a row [d_model]

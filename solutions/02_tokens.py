@@ -540,7 +540,7 @@ show.tokens(
 # - ` ?\p{L}+` is a run of letters of any script, with one space before it if there is one;
 # - ` ?\p{N}+` is a run of digits and other numbers, likewise;
 # - ` ?[^\s\p{L}\p{N}]+` is a run of anything else that is not white space, likewise;
-# - `\s+(?!\S)` is a run of white space, but leaves its last character to what follows;
+# - `\s+(?!\S)` is a run of white space, but leaves its last character to what follows, if anything does;
 # - `\s+` takes the white space that is still left, such as a single tab before a word.
 
 # %% key="pattern" tags=["demo"]
@@ -649,7 +649,7 @@ def on_numbers(text, n_merges):
 sample = "low low lower newest " * 3
 print("the same as the first way:", on_numbers(sample, 20) == train_bpe(sample, 20))
 
-# %% [markdown] key="predict-first" tags=["predict"]
+# %% [markdown] key="predict-first"
 # **Use it** on the story world's own text: 150 of the documents that the pocket model learned from. Here are two of
 # them.
 
@@ -707,7 +707,7 @@ show.lines(
     list(range(0, 301, 10)),
     {name: values[::10] for name, values in gains.items()},
     title="What 300 merges of the story world are worth",
-    note="A merge helps the text that it was learned from. Text of another kind gains less, another script nothing.",
+    note="A merge helps texts that are like the one it was learned from. German gains little, another script nothing.",
     x_name="merges",
     y_name="bytes per token",
 )
@@ -777,7 +777,7 @@ show.lines(
 # %% key="odd" tags=["demo"]
 odd = ["-" * 64, "----", " SolidGoldMagikarp", " Minecraft", " kitten", " goat", " lamb"]
 show.table(
-    [[text if len(text) < 20 else text[:8] + "…", len(text), vocab[text.encode()]] for text in odd],
+    [[plain(text.encode()) if len(text) < 20 else text[:8] + "…", len(text), vocab[text.encode()]] for text in odd],
     ["token", "characters", "id"],
     title="Some of GPT-2's tokens",
     note="Every row is a single token. The smaller the id, the earlier the merge.",
@@ -1010,12 +1010,12 @@ TRIPS = ["Hello, world", "  two  spaces ", "naïve café", "KITTEN", "3.14159", 
 rows = []
 for text in TRIPS:
     ids = encoder(text, ranks, vocab)
-    rows.append([repr(text), " ".join(map(str, ids)), "yes" if decoder(ids, vocab) == text else "NO"])
+    rows.append([repr(text).replace(" ", "·"), " ".join(map(str, ids)), "yes" if decoder(ids, vocab) == text else "NO"])
 show.table(
     rows,
     ["text", "ids", "comes back the same"],
     title="Round trips",
-    note=f"{sum(row[2] == 'yes' for row in rows)} of {len(rows)} texts come back.",
+    note=f"{sum(row[2] == 'yes' for row in rows)} of {len(rows)} texts come back. · is a space.",
 )
 
 # %% [markdown] key="predict-halves" tags=["predict"]
@@ -1544,7 +1544,7 @@ show.table(
 # - GPT-2 **cuts first** (words with one space before them, numbers, signs, white space) and merges inside the pieces. A
 #   new word is taken apart by doing the merges again **in the order learned**.
 # - Text → ids → text always comes back. Ids → text → ids need not, and a token need not be text.
-# - Costs are unequal: a word of English prose is about a token; capitals, long numbers, indents, emoji and other
+# - Costs are unequal: a common English word is one token; capitals, long numbers, indents, emoji and other
 #   scripts cost more, up to several tokens a character.
 # - **BOS** marks where a text begins and gives the first word its prediction. One token for BOS, EOS and padding is
 #   all right as long as padding stands on the right and somebody keeps the lengths.
@@ -1557,8 +1557,9 @@ show.table(
 #
 # <details><summary>Answer</summary>
 #
-# Three. GPT-2 is given ids, not letters, and " strawberry" is a single one. To answer, it has to know by heart how each token is spelled, and no text says
-# so outright. It is a question about something that was taken away before the model began to read.
+# Three. GPT-2 is given ids, not letters, and " strawberry" is a single one. To answer, it has to know by heart how each
+# token is spelled, and few texts say so outright. It is a question about something that was taken away before the model
+# began to read.
 #
 # </details>
 #
