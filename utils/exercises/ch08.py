@@ -395,6 +395,15 @@ def _(train, test, d_vocab):
     return _unigram(train[:, 1:], test[:, 1:], d_vocab, add=0.0)
 
 
+@unigram.wrong(
+    "divided_by_the_old_sum",
+    "The probabilities sum to more than 1: one was added to each count, so the sum has grown by d_vocab.",
+)
+def _(train, test, d_vocab):
+    counts = torch.bincount(train[:, 1:].flatten(), minlength=d_vocab).double()
+    return float(-((counts + 1) / counts.sum()).log()[test[:, 1:]].mean())
+
+
 @unigram.wrong("position_0_counted", "Position 0 is counted: it holds BOS, which nobody predicts.")
 def _(train, test, d_vocab):
     return _unigram(train, test, d_vocab)
@@ -504,6 +513,17 @@ def _(train, test, d_vocab):
 @bigram.wrong("pair_reversed", "The pair is the wrong way round: p(next | this) is looked up in the row of this token.")
 def _(train, test, d_vocab):
     return _bigram(_pairs(train)[::-1], _pairs(test), d_vocab)
+
+
+@bigram.wrong(
+    "columns_sum_to_1",
+    "The table is divided by the sums of its columns: p(b | a) sums to 1 over b, so divide each row by its own sum.",
+)
+def _(train, test, d_vocab):
+    places, ones = _pairs(train), torch.ones(train[:, 1:].numel(), dtype=torch.float64, device=train.device)
+    table = torch.ones(d_vocab, d_vocab, dtype=torch.float64, device=train.device)
+    table.index_put_(places, ones, accumulate=True)
+    return float(-(table / table.sum(0, keepdim=True)).log()[_pairs(test)].mean())
 
 
 @bigram.wrong("bits", "The loss is in bits (log2): nats, the natural logarithm, are wanted.")
@@ -891,6 +911,16 @@ def _(step, warmup, total, peak, floor):
     return learning_rate(step, warmup, total, peak, 0.0)
 
 
+@schedule.wrong(
+    "floor_on_top_of_the_peak",
+    "The cosine part begins at peak + floor: what falls is the difference, (peak − floor), above the floor.",
+)
+def _(step, warmup, total, peak, floor):
+    if step < warmup or step >= total:
+        return learning_rate(step, warmup, total, peak, floor)
+    return floor + peak * 0.5 * (1 + math.cos(math.pi * (step - warmup) / (total - warmup)))
+
+
 @schedule.right
 def with_clamp(step, warmup, total, peak, floor):
     if warmup and step < warmup:
@@ -1074,6 +1104,28 @@ def _(params, grads, state, lr, betas, eps, weight_decay):
     adamw_step(params, grads, state, lr, betas, eps, 0.1)
 
 
+@adamw.wrong(
+    "not_in_place",
+    "The parameters are what they were: p = p - … gives the name p to a new tensor. Change it in place: p -= …",
+)
+def _(params, grads, state, lr, betas, eps, weight_decay):
+    adamw_step([p.clone() for p in params], grads, state, lr, betas, eps, weight_decay)
+
+
+@adamw.wrong(
+    "corrected_means_kept",
+    "m̂ and v̂ are stored in place of m and v, so the correction is made again and again: store m and v.",
+)
+def _(params, grads, state, lr, betas, eps, weight_decay):
+    state["t"] = state.get("t", 0) + 1
+    for i, (p, g) in enumerate(zip(params, grads, strict=True)):
+        m, v = state.get(i, (torch.zeros_like(p), torch.zeros_like(p)))
+        m = (betas[0] * m + (1 - betas[0]) * g) / (1 - betas[0] ** state["t"])
+        v = (betas[1] * v + (1 - betas[1]) * g * g) / (1 - betas[1] ** state["t"])
+        state[i] = (m, v)
+        p -= lr * weight_decay * p + lr * m / (v.sqrt() + eps)
+
+
 @adamw.wrong("no_decay", "The weight decay is left out: each parameter loses lr · weight_decay times itself.")
 def _(params, grads, state, lr, betas, eps, weight_decay):
     adamw_step(params, grads, state, lr, betas, eps, 0.0)
@@ -1253,6 +1305,18 @@ def _(params, max_norm):
     return norm
 
 
+@clipping.wrong(
+    "norms_added",
+    "The norms of the gradients are added: the norm of all together is the root of the sum of their squares.",
+)
+def _(params, max_norm):
+    grads = _grads(params)
+    norm = sum(float(g.double().norm()) for g in grads)
+    for g in grads:
+        g.mul_(min(1.0, max_norm / norm) if norm else 1.0)
+    return norm
+
+
 @clipping.wrong("by_value", "Each number is clamped, which turns the step: all gradients are multiplied by one number.")
 def _(params, max_norm):
     grads = _grads(params)
@@ -1429,16 +1493,20 @@ def _(answer, model, batches, steps, lr):
 
 
 def _calls_by_batch(model, batches):
-    """For each batch the loss that the first call on it should give, None where the model never saw its inputs."""
+    """For each batch the loss that the first call on it should give, None where the model never saw its inputs.
+
+    A model that is shown the last token as well gives the same logits before it: that is told by another fact.
+    """
     losses = []
     calls = iter(model.calls)
     for batch in batches:
-        note = next((c for c in calls if torch.equal(c["tokens"], batch[:, :-1])), None)
+        note = next((c for c in calls if torch.equal(c["tokens"][:, :CONTEXT], batch[:, :-1])), None)
         if note is None:
             losses.append(None)
             calls = iter(model.calls)
             continue
-        losses.append(float(nn.functional.cross_entropy(note["logits"].flatten(0, 1), batch[:, 1:].flatten())))
+        logits = note["logits"][:, :CONTEXT].flatten(0, 1)
+        losses.append(float(nn.functional.cross_entropy(logits, batch[:, 1:].flatten())))
     return losses
 
 
@@ -1554,6 +1622,10 @@ training.wrong("no_zero_grad", "Gradients are never set to zero, so each step al
 training.wrong(
     "no_shift", "The model is asked for the token that it is shown: inputs are batch[:, :-1], targets batch[:, 1:]."
 )(_train_with(inputs=lambda b: b, pair=lambda logits, b: (logits, b)))
+training.wrong(
+    "last_token_shown",
+    "The model is given the whole batch, its last token too, which has no target: give it batch[:, :-1].",
+)(_train_with(inputs=lambda b: b, pair=lambda logits, b: (logits[:, :-1], b[:, 1:])))
 training.wrong(
     "shifted_twice",
     (
