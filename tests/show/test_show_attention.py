@@ -102,3 +102,12 @@ def test_without_circuitsvis_one_sentence_says_what_to_do(monkeypatch, one_sente
     with pytest.raises(show.ShowProblem) as problem:
         bundle.script()
     assert "make env" in one_sentence(problem.value)
+
+
+def test_the_setting_by_which_circuitsvis_leaves_out_labels_is_there_to_be_changed():
+    """The bundle widens how densely tokens are named: a release that words it otherwise must be looked at."""
+    from importlib.resources import files
+
+    code = (files("circuitsvis") / "dist/cdn/iife.js").read_text()
+    assert code.count("autoSkipPadding:3") == 1
+    assert 'replace("autoSkipPadding:3","autoSkipPadding:-4")' in bundle.script()

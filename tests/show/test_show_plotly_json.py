@@ -107,3 +107,29 @@ def test_a_histogram_counts_shares():
 def test_bars_split_by_what_is_marked():
     chosen, others = show.bars({"a": 1, "b": 2}, marked=["b"], title="t", note="n", x_name="x", y_name="y").data
     assert (chosen["y"], others["y"]) == ([None, 2], [1, None])
+
+
+def test_the_column_axis_has_its_name_below_the_labels():
+    """With a standoff plotly writes a short name between two labels, where no label is in its way."""
+    layout = show.matrix(torch.eye(4), column_name="head", title="T", note="N.").spec["layout"]
+    assert layout["xaxis"]["title"] == {"text": "head"}
+
+
+def test_a_logarithmic_axis_of_few_decades_writes_1_2_5():
+    axis = show.lines([0, 1], {"a": [6, 418]}, x_name="x", y_name="y", log_y=True, title="T", note="N.").spec["layout"]
+    assert axis["yaxis"]["ticktext"][:6] == ["1", "2", "5", "10", "20", "50"]
+    wide = show.lines([0, 1], {"a": [1, 1e7]}, x_name="x", y_name="y", log_y=True, title="T", note="N.").spec["layout"]
+    assert "tickvals" not in wide["yaxis"]
+
+
+def test_labels_of_points_cover_no_other_label_and_no_point():
+    """Two that are close get different sides; in a crowd a label is left out, and hovering still gives it."""
+    pair = show.points([[0, 0], [0, 0.001], [1, 1]], ["a", "b", "c"], x_name="x", y_name="y", title="T", note="N.")
+    (trace,) = pair.spec["data"]
+    assert trace["text"] == ["a", "b", "c"]
+    assert trace["textposition"][0] != trace["textposition"][1]
+    crowd = show.points([[0, 0]] * 9 + [[1, 1]], list("abcdefghij"), x_name="x", y_name="y", title="T", note="N.")
+    (trace,) = crowd.spec["data"]
+    assert trace["text"].count("") >= 5
+    assert trace["hovertext"] == list("abcdefghij")
+    assert trace["text"][-1] == "j"

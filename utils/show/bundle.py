@@ -59,6 +59,7 @@ try{
  var stream=new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
  new Response(stream).text().then(function(code){
   var script=document.createElement("script");
+  code=code.replace("autoSkipPadding:3","autoSkipPadding:-4");  // else every second token goes unnamed from 20 on
   script.textContent=code+";window.CircuitsVis=CircuitsVis;";
   document.head.appendChild(script);
   window.bookDraw=draw;

@@ -62,7 +62,7 @@ def lines(
                 f"{theme.plotly_text(name)}: %{{y:.4g}}<extra></extra>",
             }
         )
-    y_axis = theme.axis(y_name, **({"type": "log"} if log_y else {}))
+    y_axis = theme.axis(y_name, **(_logarithmic(np.concatenate(list(curves.values()))) if log_y else {}))
     drawn = [*(_mark(name, at, log_x) for name, at in (marks or {}).items())]
     drawn += [_level(name, at, log_y) for name, at in (levels or {}).items()]
     lines_ = {"shapes": [line for line, _ in drawn], "annotations": [word for _, word in drawn]} if drawn else {}
@@ -110,10 +110,20 @@ def _places(x: Any, x_name: str, log_x: bool) -> tuple[list, list[str], dict, st
         places = tidy_list(numbers(x, "x", "x"), 6)
         spoken = [short(place) for place in places]
         hover = "%{x:.4~g}"
-        axis = theme.axis(x_name, zeroline=False, **({"type": "log"} if log_x else {}))
+        axis = theme.axis(x_name, zeroline=False, **(_logarithmic(np.array(places)) if log_x else {}))
     if len(places) > MOST_PLACES:
         raise ShowProblem(f"A curve may have {MOST_PLACES} places at most, but got {len(places)}: show every nth.")
     return places, spoken, axis, hover
+
+
+def _logarithmic(values: np.ndarray) -> dict:
+    """A logarithmic axis. Over one to three decades plotly would write 2, 3, … 9 one over the other: here 1, 2, 5."""
+    some = values[np.isfinite(values) & (values > 0)]
+    low, high = (float(np.log10(some.min())), float(np.log10(some.max()))) if some.size else (0.0, 0.0)
+    if not 1 <= high - low <= 3:
+        return {"type": "log"}
+    ticks = [step * 10.0**power for power in range(int(np.floor(low)), int(np.ceil(high)) + 1) for step in (1, 2, 5)]
+    return {"type": "log", "tickvals": tidy_list(np.array(ticks)), "ticktext": [short(tick) for tick in ticks]}
 
 
 def _along(values: Any, length: int, name: str) -> np.ndarray:

@@ -56,9 +56,10 @@ def matrix(
     if max(grid.shape) <= 8 if numbers_in_cells is None else numbers_in_cells:
         trace |= {"texttemplate": "%{z:.3~g}", "textfont": {"size": 13}}
     layout = theme.layout(
-        int(np.clip(26 * grid.shape[0] + 70, 150, 640)) + slant(column_labels),
+        int(np.clip(26 * grid.shape[0] + 104, 150, 640)) + slant(column_labels),
         above=theme.COLORBAR,
-        xaxis=theme.categories(column_labels, column_name),
+        # No standoff: with one, plotly writes a short name between two labels instead of below them.
+        xaxis=theme.categories(column_labels, column_name, title={"text": theme.plotly_text(column_name)}),
         yaxis=theme.categories(row_labels, row_name, autorange="reversed"),
     )
     body = plain.heatmap(grid, row_labels, column_labels, value_name)

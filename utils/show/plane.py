@@ -33,6 +33,8 @@ def points(
 ) -> Figure:
     """Points `xy` [point, 2], each with its label beside it; `groups` (one a point) gives color and marker.
 
+    In a crowd a label that has no room is left out: hovering and the text form still give it.
+
     `equal` draws both axes to the same scale, for directions and angles.
 
     Raises ShowProblem: another shape, or labels that do not fit.
@@ -46,6 +48,9 @@ def points(
         raise ShowProblem(f"There are {len(where)} points, but got {len(groups)} groups for them.")
     kinds = [visible(group) for group in groups] if groups is not None else [""] * len(where)
     each = list(dict.fromkeys(kinds))
+    sides = _room(where, names) if labels is not None else ["top center"] * len(names)
+    written = [name if side else "" for name, side in zip(names, sides, strict=True)]
+    sides = [side or "top center" for side in sides]
     data = []
     for place, kind in enumerate(each):
         color, _, symbol, _ = theme.style(place)
@@ -57,11 +62,12 @@ def points(
                 "mode": "markers" if labels is None else "markers+text",
                 "x": tidy_list(where[chosen, 0]),
                 "y": tidy_list(where[chosen, 1]),
-                "text": theme.plotly_texts([names[index] for index in chosen]),
-                "textposition": "top center",
+                "text": theme.plotly_texts([written[index] for index in chosen]),
+                "hovertext": theme.plotly_texts([names[index] for index in chosen]),
+                "textposition": [sides[index] for index in chosen],
                 "cliponaxis": False,
                 "marker": {"color": color, "symbol": symbol, "size": 9},
-                "hovertemplate": "%{text}<br>(%{x:.3g}, %{y:.3g})<extra></extra>",
+                "hovertemplate": "%{hovertext}<br>(%{x:.3g}, %{y:.3g})<extra></extra>",
             }
         )
     same = {"scaleanchor": "x", "scaleratio": 1} if equal else {}
@@ -70,6 +76,34 @@ def points(
     rows = [[name, kind, *(short(float(c)) for c in at)] for name, kind, at in zip(names, kinds, where, strict=True)]
     body = plain.table(rows, ["point", "group", x_name, y_name], right=[False, False, True, True])
     return Figure(data, layout, title, note, body)
+
+
+SPAN, LETTER, LINE = (640.0, 290.0), 7.0, 15.0  # about how many pixels the plot has, and a letter and a line take
+SIDES = {"top center": (0, 1), "bottom center": (0, -1), "middle right": (1, 0), "middle left": (-1, 0)}
+
+
+def _room(where: np.ndarray, names: list[str]) -> list[str]:
+    """On which side of each point its label covers no point and no other label; "" where there is no such side."""
+    finite = np.where(np.isfinite(where), where, 0.0)
+    extent = np.ptp(finite, axis=0)
+    spots = (finite - finite.min(0)) / np.where(extent > 0, extent, 1.0) * SPAN
+    taken = [(x, y, 5.0, 5.0) for x, y in spots]  # boxes: middle, half width, half height
+    found = []
+    for own, (name, (x, y)) in enumerate(zip(names, spots, strict=True)):
+        half = LETTER * len(name) / 2
+        for side, (right, up) in SIDES.items():
+            box = (x + right * (half + 6), y + up * (LINE / 2 + 6), half, LINE / 2)
+            if not any(_overlap(box, other) for place, other in enumerate(taken) if place != own):
+                taken.append(box)
+                found.append(side)
+                break
+        else:
+            found.append("")
+    return found
+
+
+def _overlap(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    return all(abs(one[i] - other[i]) < one[i + 2] + other[i + 2] for i in (0, 1))
 
 
 def grid_map(matrix2x2: Any, *, title: str, note: str) -> Figure:
