@@ -84,7 +84,7 @@ def with_norms(text, norm):
 
 # %% key="story" tags=["demo"]
 story = (
-    "Anna had a white kitten. One morning it climbed a tall tree and was stuck. "
+    "Once there lived a brave girl named Anna. Anna had a white kitten. One morning it climbed a tall tree and was stuck. "
     '"Come down!" called Anna, but the'
 )
 
@@ -185,9 +185,9 @@ show.lines(
 
 # %% [markdown] key="depth-why"
 # Variances of independent parts add. Without normalization each layer adds as much variance as there is, so that it
-# doubles: after 48 layers the spread is about $\sqrt{2^{48}}$, some ten million. With it each layer adds 1, so the
-# variance is about 49 and the spread 7. (With smaller weights the factor is nearer to 1, and training would have to
-# keep it there, in every layer, at every step.)
+# doubles: after 48 layers the spread is about $\sqrt{2^{48}} = 2^{24}$, some 17 million; the weights drawn here come
+# near to it. With normalization each layer adds 1, so the variance is about 49 and the spread 7. (With smaller weights
+# the factor is nearer to 1, and training would have to keep it there, in every layer, at every step.)
 #
 # And in the trained model? This is the spread of each token's vector where each norm reads it.
 
