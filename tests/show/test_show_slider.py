@@ -6,6 +6,7 @@ import pytest
 from jupyter_client.manager import run_kernel
 
 from utils import show
+from utils.show.display import PLOTLY
 from utils.show.problem import ShowProblem
 
 ROOT = Path(__file__).parents[2]
@@ -52,8 +53,10 @@ def test_a_program_gets_the_figure_and_a_sentence(run):
 def test_a_person_gets_a_slider_that_redraws(run):
     shown = run(CODE, somebody=True)
     assert WIDGET in shown[0][1] and [data["text/plain"] for _, data in shown[1:]][0] == "At 30"
-    redrawn = [data["text/plain"] for kind, data in run(MOVE, somebody=True) if kind == "update_display_data"]
-    assert redrawn[0] == "At 60" and len(redrawn) == 3
+    redrawn = [data for kind, data in run(MOVE, somebody=True) if kind == "update_display_data"]
+    assert redrawn[0]["text/plain"] == "At 60" and len(redrawn) == 4
+    drawing = next(place for place, data in enumerate(redrawn) if PLOTLY in data)
+    assert PLOTLY not in redrawn[drawing - 1], "JupyterLab would keep the figure that it has"
 
 
 def test_outside_a_notebook_it_is_text():

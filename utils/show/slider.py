@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from utils.show.display import Figure, Html
+from utils.show.display import PLOTLY, Figure, Html
 from utils.show.problem import ShowProblem
 from utils.show.values import short
 from utils.show.words import sentences
@@ -51,6 +51,9 @@ class Slider:
 
         def redraw(change: dict) -> None:
             for handle, bundle in zip(shown, self.draw(change["new"]).bundles(), strict=True):
+                if PLOTLY in bundle:
+                    # JupyterLab hands a new plotly figure to the old one's renderer, and that keeps what it has.
+                    handle.update({"text/plain": ""}, raw=True)
                 handle.update(bundle, raw=True)
 
         widget.observe(redraw, "value")
