@@ -658,19 +658,22 @@ show.heads(
 
 # %% [markdown] key="it-looks-at-text" covers="M11"
 # And what does "it" look at? The next cell goes through all layers and heads and takes the one that gives "kitten"
-# the largest weight in the row of "it".
+# the largest weight in the row of "it". Expect no more than the model has use for: it learns to look where that helps to
+# guess the *next* token, and what is done by an animal that gets stuck may be plain without knowing which one it is.
 
 # %% key="it-looks-at" tags=["demo"]
 patterns = [cache["pattern", i][0] for i in range(n_layers)]
 all_patterns = torch.stack(patterns)  # [layer n_heads query_pos key_pos]
 it = tokens.index(" it")
 best_layer, best_head = divmod(all_patterns[:, :, it, kitten].argmax().item(), n_heads)
+it_weights = all_patterns[best_layer, best_head, it, : it + 1]  # [key_pos]
+verdict = 'That is what " it" looks for' if it_weights[kitten] > 0.5 else 'Here " it" hardly looks for its animal'
 
 show.tokens(
     tokens[: it + 1],
-    all_patterns[best_layer, best_head, it, : it + 1].round(decimals=3),
+    it_weights.round(decimals=3),
     title=f'What " it" looks at, in layer {best_layer}, head {best_head}',
-    note='Its weights in the row of " it". Of all heads this one looks at " kitten" most.',
+    note=f'Of all heads this one gives " kitten" most: {it_weights[kitten]:.2f}. {verdict}.',
     value_name="weight",
 )
 
@@ -806,8 +809,8 @@ torch.allclose(by_matmul, mix_values(pattern, v), atol=1e-5)
 
 # %% [markdown] key="mixed-text"
 # **Use it.** What does a head fetch from each token? A pattern with the weights on its diagonal keeps the parts of
-# the mixture apart: row $j$ is then weight $j$ times value $j$. Here for the head of section 6 that looks from "it"
-# to "kitten":
+# the mixture apart: row $j$ is then weight $j$ times value $j$. Here for the row of "it" in
+# the head of section 6:
 
 # %% key="mixed" tags=["demo"]
 weights = all_patterns[best_layer, best_head, it, : it + 1]  # [key_pos]
@@ -1569,9 +1572,9 @@ show.matrix(
 )
 
 # %% [markdown] key="ov-limits"
-# Is the head of section 10 among them? It need not be. What an early head writes is read by the layers after it,
-# which make of it what they need; only the last layers write for the unembedding. A table that goes straight from
-# $W_O$ to $W_U$ sees nothing of that.
+# Is the head of section 10 among them? It may be, and it need not. What an early head writes reaches the unembedding,
+# but it is read by the layers after it as well, which make of it what they need. A table that goes straight from $W_O$
+# to $W_U$ sees nothing of that.
 
 # %% [markdown] key="qk-circuit-text" terms="QK circuit"
 # The second question: which token does a head look for? The score of two tokens is the product of the one's query
