@@ -48,6 +48,7 @@ WALKS = [
         "no_scale",
         'return einsum(q, k, "b i h d, b j h d -> b h i j") / q.shape[-1] ** 0.5',
     ),
+    Walk("06.2", "return x @ W_in", "bias_forgotten", "return x @ W_in + b_in"),
     Walk("07.4", "return logits[:, 0].softmax(-1)", "first_position", "return logits[:, -1].softmax(-1)"),
     Walk(
         "11.1",
