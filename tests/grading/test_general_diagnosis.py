@@ -97,3 +97,44 @@ def test_another_result_at_each_call_is_named_before_its_values_are_looked_at():
 def test_a_factor_is_not_explained_by_the_number_of_texts():
     found = find(scene(WANT * 2))
     assert found[0][0] == "factor" and "batch" not in found[0][1]
+
+
+def test_a_factor_of_two_is_not_said_twice():
+    found = find(Scene(WANT * 2, WANT, AXES, {"d_head": 32}))
+    assert found[0][0] == "factor" and "that is" not in found[0][1]
+
+
+def test_a_single_number_may_be_too_large_by_the_number_of_texts():
+    mean = torch.tensor(1.37, dtype=torch.float64)
+    found = find(Scene(mean * 5, mean, (), {"batch": 5, "pos": 4}))
+    assert found[0][0] == "factor" and "batch" in found[0][1]
+    assert find(Scene(mean * 5.002, mean, (), {"batch": 5, "pos": 4})) == []
+
+
+def test_a_few_wrong_cells_in_one_text_are_not_the_first_text_used_for_all():
+    got = WANT.clone()
+    got[1, 0, 0] += 1
+    assert "first_batch_only" not in [key for key, _ in find(scene(got))]
+
+
+def test_the_first_rank_alone_says_nothing_of_the_others():
+    want = torch.tensor([[7, 3, 5], [2, 9, 4]])
+    assert find(Scene(want[:, [0, 2, 1]], want, ("batch", "k"))) == []
+
+
+@pytest.mark.parametrize("filler", [-1e9, 0.0, torch.finfo(torch.float32).min])
+def test_a_number_where_minus_infinity_is_wanted(filler):
+    want = WANT.masked_fill(WANT > 1, -torch.inf)
+    found = find(scene(WANT.masked_fill(WANT > 1, filler), want))
+    assert found[0][0] == "not_infinite"
+    assert "not_infinite" not in [key for key, _ in find(scene(WANT + 1, want))]
+
+
+def test_a_tensor_of_one_value_is_not_called_a_python_number():
+    from utils.exercises import exercise
+    from utils.grading import check
+
+    loss = exercise("07.6").solution
+    verdict = check("07.6", lambda logits, tokens: loss(logits, tokens)[None])
+    assert not verdict.passed and verdict.stage == "shape"
+    assert "python_number" not in (verdict.diagnosis, *verdict.also)

@@ -108,8 +108,10 @@ def _is_right(exercise: Exercise, case: Case, outcome: Outcome) -> bool:
 
 
 def _same(exercise: Exercise, trial: Trial, wrong: Wrong) -> bool:
-    ours = _seen(exercise, trial.case, trial.outcome)
-    return same_outcome(ours, _seen_of(exercise, trial.case, wrong), trial.case.visible)
+    ours, theirs = _seen(exercise, trial.case, trial.outcome), _seen_of(exercise, trial.case, wrong)
+    if isinstance(trial.want, Tensor) and isinstance(ours.value, Tensor) is not isinstance(theirs.value, Tensor):
+        return False  # a number and a tensor of one value are alike only where a number is wanted
+    return same_outcome(ours, theirs, trial.case.visible)
 
 
 # What the wrong answers of the exercise that was graded last give, by case: another attempt meets the same cases.
@@ -173,12 +175,12 @@ def same_outcome(a: Outcome, b: Outcome, visible: Tensor | None = None) -> bool:
 def _scene(exercise: Exercise, failed: Trial) -> general.Scene | None:
     """The two tensors side by side, of the first leaf that fails."""
     failure = failed.failure
-    got, want = failure.got, failure.want
+    got, want = _as_tensor(failure.got), _as_tensor(failure.want)
     if failure.stage not in ("shape", "finite", "value", "dtype") or not (
         isinstance(got, Tensor) and isinstance(want, Tensor)
     ):
         return None
-    axes = named_axes(exercise.returns, want.ndim) if not failure.path else tuple(f"axis {i}" for i in range(want.ndim))
+    axes = named_axes(exercise.returns, want.ndim)
     constants = {name: float(v) for name, v in _named_numbers(exercise, failed.case.args)}
     visible = failed.case.visible if not failure.path else None
     if visible is not None:
@@ -187,6 +189,11 @@ def _scene(exercise: Exercise, failed: Trial) -> general.Scene | None:
         if isinstance(oracle.value, Tensor) and oracle.value.shape == want.shape:
             want, visible = oracle.value, None
     return general.Scene(got, want, axes, bound_sizes(exercise, failed.case.args), visible, constants)
+
+
+def _as_tensor(value: Any) -> Any:
+    """A plain number in fractions as a tensor of one value, so that it is looked at in the same way."""
+    return torch.tensor(value, dtype=torch.float64) if type(value) is float else value
 
 
 def _named_numbers(exercise: Exercise, args: tuple) -> list[tuple[str, float]]:

@@ -46,12 +46,13 @@ def factor(scene: Scene) -> Finding | None:
     ratio = float((got * want).sum() / (want * want).sum())
     if not math.isfinite(ratio) or abs(ratio) < 1e-6 or _figure(ratio) == "1" or not _near(got, want * ratio, scene):
         return None
+    if abs(ratio + 1) < 1e-4:
+        return "sign", f"{'The' if got.numel() == 1 else 'Every'} value has the opposite sign of the expected one."
+    if got.numel() == 1:  # any number is another one times something: only a factor with a name says more
+        known = _known_number(ratio, scene.sizes, near=1e-5, texts=True)
+        return ("factor", f"Your value is the expected one times {_figure(ratio)}: that is {known}.") if known else None
     known = _known_number(ratio, scene.sizes)
     what = f": that is {known}" if known else ""
-    if abs(ratio + 1) < 1e-4:
-        return "sign", "Every value has the opposite sign of the expected one."
-    if got.numel() == 1:  # any number is another one times something: only a factor with a name says more
-        return ("factor", f"Your value is the expected one times {_figure(ratio)}{what}.") if known else None
     return "factor", f"Your values are the expected ones times {_figure(ratio)}, the same factor everywhere{what}."
 
 
@@ -228,8 +229,9 @@ def part_right(scene: Scene) -> Finding | None:
         if not 2 <= n <= LONGEST_AXIS:
             continue
         right = [agree(got.select(i, j).contiguous(), want.select(i, j).contiguous()) for j in range(n)]
-        # Under a causal mask the first query, which sees one key, is right however wrong the rest is.
-        if right[0] and not any(right[1:]) and name not in ("query_pos", "pos", "ids"):
+        # Under a causal mask the first query, which sees one key, is right however wrong the rest is; and the first
+        # of several ranks says nothing of the others.
+        if right[0] and not any(right[1:]) and name not in ("query_pos", "pos", "new", "ids", "k") and _far(scene, i):
             return (
                 f"first_{name}_only",
                 (
@@ -272,8 +274,22 @@ def not_a_number(scene: Scene) -> Finding | None:
     return "nan", "There are NaNs: 0·∞, 0/0, ∞/∞, ∞−∞ and the root or log of a negative number give them."
 
 
+def not_infinite(scene: Scene) -> Finding | None:
+    """Right everywhere but where −∞ is wanted."""
+    got, want = scene.got, scene.want
+    if got.shape != want.shape or not (got.is_floating_point() and want.is_floating_point()):
+        return None
+    wanted = torch.isneginf(want)
+    off = wanted & ~torch.isneginf(got)
+    if not bool(off.any()) or not agree(got.masked_fill(wanted, 0), want.masked_fill(wanted, 0)):
+        return None
+    held = _figure(float(got[off].double()[0])).replace("-", "−").replace("nan", "NaN")
+    return "not_infinite", f"Where −∞ is wanted your result holds {held}; all else is right."
+
+
 FINDERS: tuple[Callable[[Scene], Finding | None], ...] = (
     not_a_number,
+    not_infinite,
     rounded,
     permuted,
     factor,
@@ -283,6 +299,15 @@ FINDERS: tuple[Callable[[Scene], Finding | None], ...] = (
     shifted,
     part_right,
 )
+
+
+def _far(scene: Scene, axis: int) -> bool:
+    """Whether most values are far off in each entry but the first, as where they are another entry's own."""
+    got, want = scene.got.movedim(axis, 0)[1:].flatten(1), scene.want.movedim(axis, 0)[1:].flatten(1)
+    if got.dtype == torch.bool or not want.numel():
+        return True
+    gap, size = (got.double() - want.double()).abs(), want.double().nan_to_num(posinf=0, neginf=0).abs().amax()
+    return bool(((gap <= 1e-3 * size) if want.is_floating_point() else (gap == 0)).double().mean(1).max() <= 0.5)
 
 
 def _at(name: str, i: int) -> str:
@@ -307,20 +332,19 @@ def _near(got: Tensor, other: Tensor, scene: Scene) -> bool:
     return float((got - other).abs().max()) <= 8 * allowed(other, 0.0, kind_of(scene.want))
 
 
-def _known_number(ratio: float, sizes: dict[str, int]) -> str:
-    """√d, 1/√d, d, 1/d for a named axis, or a plain constant."""
+def _known_number(ratio: float, sizes: dict[str, int], near: float = 1e-3, texts: bool = False) -> str:
+    """√d, 1/√d, d, 1/d for a named axis, or a constant with a name of its own; `texts`: the batch may be the axis."""
     forms = []
     for name, n in sorted(sizes.items(), key=lambda item: item[0] not in ("d_head", "d", "d_model")):
-        if n > 1 and name not in ("batch", "doc"):  # nothing is ever scaled by how many texts there are
+        # only a single number, an average over texts, is ever scaled by how many there are
+        if n > 1 and (texts or name not in ("batch", "doc")):
             forms += [(f"√{name}", math.sqrt(n)), (name, n), (f"1/√{name}", 1 / math.sqrt(n)), (f"1/{name}", 1 / n)]
     forms += [
         ("ln 2", math.log(2)),
         ("1/ln 2", 1 / math.log(2)),
         ("√(2/π)", math.sqrt(2 / math.pi)),
-        ("2", 2.0),
-        ("1/2", 0.5),
     ]
-    return " or ".join(name for name, value in forms if abs(abs(ratio) - value) < 1e-3 * value)
+    return " or ".join(name for name, value in forms if abs(abs(ratio) - value) < near * value)
 
 
 def _figure(x: float) -> str:
