@@ -71,10 +71,10 @@ head_names = [f"head {i}" for i in range(n_heads)]
 
 # %% key="sentences" tags=["demo"]
 FORM = "When {A} and {B} went to the {place}, {S} {gave} {thing} to {IO}."
-asked = []  # six sentences of this form, no name in two of them
+asked = []  # four sentences of this form, no name in two of them
 for probe in probes("indirect_object", 10, 400):
     used = {name for earlier in asked for name in earlier.facts["names"]}
-    if probe.facts["form"] == FORM and not used & set(probe.facts["names"]) and len(asked) < 6:
+    if probe.facts["form"] == FORM and not used & set(probe.facts["names"]) and len(asked) < 4:
         asked.append(probe)
 
 
@@ -1277,12 +1277,12 @@ show.matrix(
 # %% [markdown] key="other-forms-text"
 # ## 8 · Does it hold elsewhere?
 #
-# All so far was measured on eight sentences of one form. An explanation made from a few sentences may fit them by
+# All so far was measured on four sentences of one form and their twins. An explanation made from a few sentences may fit them by
 # chance. So test it on others: all the forms that the pocket model's world has for this, new names, new places. The
 # positions differ from form to form, so the edges are looked up in each sentence.
 
 # %% key="other-forms" tags=["demo"]
-fresh = probes("indirect_object", 11, 24)
+fresh = probes("indirect_object", 11, 16)
 EDGES = {"none": None, "the answer": "answer", "the giver, first time": "first", "the giver, second time": "again"}
 
 
