@@ -508,7 +508,7 @@ show.stream(
     start=("embeddings", "token + place: x₀"),
     end=("unembedding", "reads the whole sum"),
     title=f"The residual stream through {n_layers} layers",
-    note="Every part reads from the one line and adds to it. Nothing is ever taken out.",
+    note="Every part reads from the one line, and all that it can do to the line is to add.",
 )
 
 # %% [markdown] key="stream-names" covers="N11"
@@ -1146,9 +1146,9 @@ show.lines(
 # %% [markdown] key="small-world-text" covers="N17"
 # The tied model is stuck. The logit of *Reed after Gordon* is the logit of *Gordon after Reed*, and each token's
 # logit after itself comes along with them. Two tables repair that, at the price of a second table. But so does **one
-# matrix between** the two uses of the same table: $E M E^\top$ is not symmetric unless $M$ is. That is the way out. A
-# token need not be answered by its own vector. It is enough that some layer *reads* the Gordon direction and *writes*
-# the Reed direction.
+# matrix between** the two uses of the same table: where $M$ is not symmetric, $E M E^\top$ need not be. That is the way
+# out. A token need not be answered by its own vector. It is enough that some layer *reads* the Gordon direction and
+# *writes* the Reed direction.
 #
 # GPT-2 is tied. Many later models, Pythia and the first Llamas among them, have two tables; many small ones of today
 # are tied, because in a small model the table weighs so much.
