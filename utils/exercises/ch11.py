@@ -102,6 +102,16 @@ def _(x, w, eps):
     return x / x.square().mean(-1, keepdim=True).sqrt() * w
 
 
+for _eps in (1e-5, 1e-6, 1e-8):
+
+    @norm.wrong(
+        f"eps_of_{_eps:.0e}".replace("-0", "_minus_"),
+        "eps is written into the answer, or left at a default: use the one given.",
+    )
+    def _(x, w, eps, by_heart=_eps):
+        return rms_norm(x, w, by_heart)
+
+
 @norm.wrong(
     "one_plus_w",
     "The gain is taken as 1 + w, as in Gemma, whose weights are stored minus 1: in Llama the gain is w itself.",
