@@ -409,6 +409,45 @@ def _(train, test, d_vocab):
     return _unigram(train, test, d_vocab)
 
 
+@unigram.wrong(
+    "position_0_of_the_test_counted",
+    "Position 0 of the test counts: it holds BOS, which nobody predicts. Leave it out.",
+)
+def _(train, test, d_vocab):
+    return _unigram(train[:, 1:], test, d_vocab)
+
+
+@unigram.wrong(
+    "position_0_of_the_training_counted",
+    "BOS is counted in the training text: position 0 is never predicted, so it leaves the others too little.",
+)
+def _(train, test, d_vocab):
+    return _unigram(train, test[:, 1:], d_vocab)
+
+
+@unigram.wrong(
+    "last_position_left_out",
+    "The last position is left out, not the first: [:, :-1] keeps BOS, which nobody predicts. Take [:, 1:].",
+)
+def _(train, test, d_vocab):
+    return _unigram(train[:, :-1], test[:, :-1], d_vocab)
+
+
+@unigram.wrong("summed", "The losses are summed: their mean is wanted, so that a longer test costs no more.")
+def _(train, test, d_vocab):
+    return unigram_loss(train, test, d_vocab) * test[:, 1:].numel()
+
+
+@unigram.wrong("opposite_sign", "The sign is turned round: a loss is −log p, and above 0.")
+def _(train, test, d_vocab):
+    return -unigram_loss(train, test, d_vocab)
+
+
+@unigram.wrong("perplexity", "That is the perplexity, exp of the loss: the loss itself is wanted, in nats.")
+def _(train, test, d_vocab):
+    return math.exp(unigram_loss(train, test, d_vocab))
+
+
 @unigram.right
 def with_loops(train, test, d_vocab):
     counts, total = [1] * d_vocab, d_vocab
@@ -536,6 +575,93 @@ def _(train, test, d_vocab):
 )
 def _(train, test, d_vocab):
     return _bigram(_pairs(train), _pairs(test), d_vocab, add=0.0)
+
+
+def _from_table(table, test):
+    """The loss of a table of probabilities [this next]."""
+    return float(-table[_pairs(test)].log().mean())
+
+
+def _counted(train, d_vocab):
+    """How often each pair occurs, and one more."""
+    return torch.bincount(_pairs(train)[0] * d_vocab + _pairs(train)[1], minlength=d_vocab**2).view(d_vocab, -1) + 1.0
+
+
+@bigram.wrong(
+    "divided_by_the_whole_table",
+    "The counts are divided by their sum over the whole table: p(next | this) divides each row by its own sum.",
+)
+def _(train, test, d_vocab):
+    return _from_table(_counted(train, d_vocab) / _counted(train, d_vocab).sum(), test)
+
+
+@bigram.wrong(
+    "no_keepdim",
+    "table / table.sum(1) divides column j by the sum of row j: keepdim=True leaves an axis of 1, so that each row "
+    "meets its own sum.",
+)
+def _(train, test, d_vocab):
+    return _from_table(_counted(train, d_vocab) / _counted(train, d_vocab).sum(1), test)
+
+
+@bigram.wrong(
+    "pairs_counted_once",
+    "A pair that comes several times is counted once: table[a, b] += 1 writes each cell only once. Use index_put_ with "
+    "accumulate=True, bincount, or a loop.",
+)
+def _(train, test, d_vocab):
+    table = _counted(train, d_vocab).clamp(max=2)
+    return _from_table(table / table.sum(1, keepdim=True), test)
+
+
+@bigram.wrong(
+    "nothing_added_below",
+    "One is added to each pair but nothing to what they are divided by: add d_vocab to each row's count.",
+)
+def _(train, test, d_vocab):
+    table = _counted(train, d_vocab)
+    return _from_table(table / (table.sum(1, keepdim=True) - d_vocab).clamp(min=1), test)
+
+
+@bigram.wrong(
+    "one_added_below",
+    "One is added to each row's count: d_vocab is, one for each pair that the row has room for.",
+)
+def _(train, test, d_vocab):
+    table = _counted(train, d_vocab)
+    return _from_table(table / (table.sum(1, keepdim=True) - d_vocab + 1), test)
+
+
+@bigram.wrong("counts_from_test", "The counts come from the test text: a model may learn only from train.")
+def _(train, test, d_vocab):
+    return bigram_loss(test, test, d_vocab)
+
+
+@bigram.wrong(
+    "across_documents_in_the_test",
+    "The test's pairs run across the ends of documents: the next one's BOS is not to be predicted.",
+)
+def _(train, test, d_vocab):
+    flat = test.flatten()
+    return _bigram(_pairs(train), (flat[:-1], flat[1:]), d_vocab)
+
+
+@bigram.wrong(
+    "first_pair_left_out",
+    "The pair of BOS and the first token is left out: BOS is not predicted, but the token after it is.",
+)
+def _(train, test, d_vocab):
+    return bigram_loss(train[:, 1:], test[:, 1:], d_vocab)
+
+
+@bigram.wrong("opposite_sign", "The sign is turned round: a loss is −log p, and above 0.")
+def _(train, test, d_vocab):
+    return -bigram_loss(train, test, d_vocab)
+
+
+@bigram.wrong("perplexity", "That is the perplexity, exp of the loss: the loss itself is wanted, in nats.")
+def _(train, test, d_vocab):
+    return math.exp(bigram_loss(train, test, d_vocab))
 
 
 @bigram.right
@@ -921,6 +1047,47 @@ def _(step, warmup, total, peak, floor):
     return floor + peak * 0.5 * (1 + math.cos(math.pi * (step - warmup) / (total - warmup)))
 
 
+def _way_down(shape):
+    """The schedule with another way down: `shape(share of the way, peak, floor)`."""
+
+    def answer(step, warmup, total, peak, floor):
+        if step < warmup or step >= total:
+            return learning_rate(step, warmup, total, peak, floor)
+        return shape((step - warmup) / (total - warmup), peak, floor)
+
+    return answer
+
+
+schedule.wrong("linear", "The way down is a straight line: it follows half a cosine, flat at both ends.")(
+    _way_down(lambda way, peak, floor: peak + (floor - peak) * way)
+)
+schedule.wrong(
+    "quarter_of_a_wave", "The way down is a quarter of a wave, cos(½π·…): it is ½(1 + cos(π·…)), flat at both ends."
+)(_way_down(lambda way, peak, floor: floor + (peak - floor) * math.cos(math.pi / 2 * way)))
+schedule.wrong(
+    "floor_as_a_limit",
+    "The cosine falls to 0 and is cut off at the floor, max(floor, …): it must reach the floor only at the end.",
+)(_way_down(lambda way, peak, floor: max(floor, peak * 0.5 * (1 + math.cos(math.pi * way)))))
+
+
+@schedule.wrong(
+    "divided_by_total", "The way down has total − warmup steps, not total: so the rate jumps to the floor at the end."
+)
+def _(step, warmup, total, peak, floor):
+    if step < warmup or step >= total:
+        return learning_rate(step, warmup, total, peak, floor)
+    return floor + (peak - floor) * 0.5 * (1 + math.cos(math.pi * (step - warmup) / total))
+
+
+@schedule.wrong(
+    "warms_up_from_the_floor", "The warm-up starts from the floor: it is peak·(step + 1)/warmup, from near 0."
+)
+def _(step, warmup, total, peak, floor):
+    if step >= warmup:
+        return learning_rate(step, warmup, total, peak, floor)
+    return floor + (peak - floor) * (step + 1) / warmup
+
+
 @schedule.right
 def with_clamp(step, warmup, total, peak, floor):
     if warmup and step < warmup:
@@ -967,19 +1134,21 @@ def adamw_step(params, grads, state: dict, lr: float, betas: tuple, eps: float, 
 @adamw.probe
 def _(answer, params, grads, state, lrs, betas, eps, weight_decay):
     """Two optimizers in turn, each with a state and parameters of its own, and one begun anew: the parameters."""
-    first, second = [p.clone() for p in params], [2 * p for p in params]
+    first, second = tuple(p.clone() for p in params), tuple(2 * p for p in params)
+    # The answer gets lists of its own: who puts new tensors into a list has not changed the parameters.
+    given = [*first], [*second]
     states: tuple[dict, dict] = {}, {}
     seen = {}
     for step, (lr, g) in enumerate(zip(lrs, grads, strict=True), start=1):
-        answer(first, g, states[0], lr, betas, eps, weight_decay)
+        answer(given[0], g, states[0], lr, betas, eps, weight_decay)
         if step % 2:
-            answer(second, [x + 0.5 for x in g], states[1], lr, betas, eps, weight_decay)
+            answer(given[1], [x + 0.5 for x in g], states[1], lr, betas, eps, weight_decay)
         if step in (1, 2, len(lrs)):
             seen |= {f"parameter {i} after step {step}": p.clone() for i, p in enumerate(first)}
     seen |= {f"parameter {i} of another optimizer": p.clone() for i, p in enumerate(second)}
     anew: dict = {}
     for g in grads[:2]:
-        answer(first, g, anew, lrs[0], betas, eps, weight_decay)
+        answer(given[0], g, anew, lrs[0], betas, eps, weight_decay)
     return seen | {f"parameter {i} with a new, empty state": p.clone() for i, p in enumerate(first)}
 
 
@@ -1145,6 +1314,47 @@ def _(params, grads, state, lr, betas, eps, weight_decay):
         adamw_step([p], [g], p.__dict__.setdefault("memory", {}), lr, betas, eps, weight_decay)
 
 
+@adamw.wrong("betas_swapped", "The two betas are swapped: the first is for m, the second for v.")
+def _(params, grads, state, lr, betas, eps, weight_decay):
+    adamw_step(params, grads, state, lr, betas[::-1], eps, weight_decay)
+
+
+@adamw.wrong("uphill", "The step goes up the gradient: lr·m̂/(√v̂ + eps) is subtracted.")
+def _(params, grads, state, lr, betas, eps, weight_decay):
+    before = [p.clone() for p in params]
+    adamw_step(params, grads, state, lr, betas, eps, 0.0)
+    for p, was in zip(params, before, strict=True):
+        p.copy_(2 * was - p - lr * weight_decay * was)
+
+
+@adamw.wrong(
+    "decay_after_the_step",
+    "The decay is taken from the parameter after the step: it is lr·weight_decay times what the parameter was before.",
+)
+def _(params, grads, state, lr, betas, eps, weight_decay):
+    adamw_step(params, grads, state, lr, betas, eps, 0.0)
+    for p in params:
+        p *= 1 - lr * weight_decay
+
+
+@adamw.wrong(
+    "eps_before_the_correction",
+    "eps is added to √v before its bias is corrected: v̂ = v/(1 − β₂ᵗ) first, then √v̂ + eps.",
+)
+def _(params, grads, state, lr, betas, eps, weight_decay):
+    beta2, t = betas[1], state.get("t", 0) + 1
+    adamw_step(params, grads, state, lr, betas, eps / math.sqrt(1 - beta2**t), weight_decay)
+
+
+@adamw.wrong("vectors_do_not_decay", "Vectors (biases, gains) are left out of the decay: here all parameters decay.")
+def _(params, grads, state, lr, betas, eps, weight_decay):
+    before = [p.clone() for p in params]
+    adamw_step(params, grads, state, lr, betas, eps, weight_decay)
+    for p, was in zip(params, before, strict=True):
+        if p.ndim < 2:
+            p += lr * weight_decay * was
+
+
 _common: dict = {}
 
 
@@ -1234,7 +1444,11 @@ def _(answer, tensors, max_norm):
         ):
             raise Unfit("Return the norm before clipping, a number.")
         seen[f"norm, parameters as {kind}"] = float(norm)
-        seen |= {f"gradient {i}, parameters as {kind}": p.grad for i, p in enumerate(params)}
+        for i, (p, (_, grad)) in enumerate(zip(params, tensors, strict=True)):
+            if grad is None and p.grad is not None:
+                raise Unfit("A parameter without a gradient (None) has one now: leave it as it is.")
+            seen[f"gradient {i}, parameters as {kind}"] = p.grad
+            seen[f"parameter {i} itself"] = p.detach()
     return seen
 
 
@@ -1353,6 +1567,49 @@ def _(params, max_norm):
     for g in _grads(params):
         g.mul_(min(1.0, max_norm / norm if norm else 1.0))
     return norm
+
+
+def _with_norm(norm_of):
+    """Clipping by another norm."""
+
+    def answer(params, max_norm):
+        grads = _grads(params)
+        norm = float(norm_of(grads)) if grads else 0.0
+        for g in grads:
+            g.mul_(min(1.0, max_norm / norm if norm else 1.0))
+        return norm
+
+    return answer
+
+
+clipping.wrong("no_root", "The root is missing: that is the sum of the squares, the norm's own square.")(
+    _with_norm(lambda grads: sum(g.square().sum() for g in grads))
+)
+clipping.wrong(
+    "largest_number", "That is the largest number among the gradients: the norm is the root of all squares' sum."
+)(_with_norm(lambda grads: max(g.abs().max() for g in grads)))
+clipping.wrong("sum_of_sizes", "The numbers' sizes are added up: the norm is the root of the sum of their squares.")(
+    _with_norm(lambda grads: sum(g.abs().sum() for g in grads))
+)
+
+
+@clipping.wrong(
+    "parameters_scaled", "The parameters themselves are scaled: it is their gradients, p.grad, that are clipped."
+)
+def _(params, max_norm):
+    params = [p for p in params if p.grad is not None]
+    norm = math.sqrt(sum(float(g.double().square().sum()) for g in _grads(params)))
+    for p in params:
+        p.data.mul_(min(1.0, max_norm / norm if norm else 1.0))
+    return norm
+
+
+@clipping.wrong("zeros_for_none", "A parameter without a gradient gets one of zeros: leave it None, and skip it.")
+def _(params, max_norm):
+    params = list(params)
+    for p in params:
+        p.grad = torch.zeros_like(p) if p.grad is None else p.grad
+    return clip_gradients(params, max_norm)
 
 
 @clipping.right
