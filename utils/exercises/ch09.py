@@ -493,6 +493,14 @@ def _(logits, generator):
     return sample(top_p_filter(logits, 0.95), generator)
 
 
+@sampling.wrong(
+    "seeded_anew",
+    "The generator is set to a seed of the answer's own, so that each call gives the same: use it as it was given.",
+)
+def _(logits, generator):
+    return sample(logits, generator.manual_seed(0))
+
+
 @sampling.right
 def by_gumbel(logits, generator):
     u = torch.rand(logits.shape, generator=generator, device=logits.device, dtype=torch.float64).clamp(min=1e-300)
@@ -590,9 +598,9 @@ def _(draw):
     return draw.normal("3 5"), -2
 
 
-@top_k.special("on the logits of a single position")
+@top_k.special("on the logits of a single position, for k = 1")
 def _(draw):
-    return draw.normal("7"), 3
+    return draw.normal("7"), 1
 
 
 top_k.hints(
@@ -606,6 +614,13 @@ top_k.hints(
 @top_k.wrong("one_too_many", "k + 1 tokens stay in each row: exactly k may.")
 def _(logits, k):
     return top_k_filter(logits, k and k + 1)
+
+
+@top_k.wrong(
+    "one_is_refused", "k = 1 is refused: it leaves the likeliest token alone, which is allowed. Only k < 1 is not."
+)
+def _(logits, k):
+    return top_k_filter(logits, k if k > 1 else 0)
 
 
 @top_k.wrong("keeps_the_smallest", "The k least likely tokens stay: keep the most likely ones.")
@@ -977,6 +992,23 @@ def _(logits, tokens, penalty):
     return -penalty * _counts(logits, tokens)
 
 
+@penalized.wrong(
+    "counts_of_the_whole_batch",
+    "Each row pays for the tokens of every row: count along pos only, each row for itself.",
+)
+def _(logits, tokens, penalty):
+    counts = torch.nn.functional.one_hot(tokens, logits.shape[-1]).sum((0, 1))
+    return logits - penalty * counts.to(logits.dtype)
+
+
+@penalized.wrong(
+    "share_not_count", "The penalty is times the token's share of the text: it is times how often it occurs."
+)
+def _(logits, tokens, penalty):
+    counts = torch.nn.functional.one_hot(tokens, logits.shape[-1]).sum(1)
+    return logits - penalty * (counts / tokens.shape[1]).to(logits.dtype)
+
+
 @penalized.right
 def by_one_hot(logits, tokens, penalty):
     return logits - penalty * torch.nn.functional.one_hot(tokens, logits.shape[-1]).sum(1).to(logits.dtype)
@@ -1041,6 +1073,13 @@ class Pick:
         return chosen
 
 
+class Near(Pick):
+    """A pick for which the logits' own values count: the token whose logit is nearest to −1."""
+
+    def __call__(self, logits):
+        return super().__call__(-(logits + 1).abs())
+
+
 @loop.oracle
 def generate(
     model, tokens: Int[Tensor, "batch pos"], n_new: int, pick, eos: int | None = None
@@ -1066,15 +1105,15 @@ def _(answer, model, tokens, n_new, pick, eos=None) -> Int[Tensor, "batch pos+n_
     return result
 
 
-def _loop_case(draw, pos, n_new, script, eos, n_ctx=6, prompt=None):
+def _loop_case(draw, pos, n_new, script, eos, n_ctx=6, prompt=None, pick=Pick):
     seed, device = draw.integer(0, 2**31), draw.device
     tokens = draw.ids(f"2 {pos}", 7) if prompt is None else torch.tensor(prompt, device=device)
-    return Build(lambda: Toy(7, n_ctx, seed, device)), tokens, n_new, Build(lambda: Pick(script)), eos
+    return Build(lambda: Toy(7, n_ctx, seed, device)), tokens, n_new, Build(lambda: pick(script)), eos
 
 
-@loop.special("without an eos")
+@loop.special("without an eos, with a pick that goes by the logits' values")
 def _(draw):
-    return _loop_case(draw, 3, 3, {}, None)
+    return _loop_case(draw, 3, 3, {}, None, pick=Near)
 
 
 @loop.special("where the text outgrows n_ctx")
@@ -1167,6 +1206,42 @@ loop.wrong(
 loop.wrong("eos_zero_ignored", "`if eos:` is False for token 0, so that eos is ignored: write `if eos is not None:`.")(
     _loop_with(has_eos=bool)
 )
+
+
+loop.wrong(
+    "pick_gets_probabilities",
+    "pick is given probabilities: it gets the logits as the model gives them, and does what softmax it needs itself.",
+)(_loop_with(look=lambda logits: logits[:, -1].softmax(-1)))
+loop.wrong(
+    "pick_gets_log_probabilities", "pick is given log-probabilities: it gets the logits as the model gives them."
+)(_loop_with(look=lambda logits: logits[:, -1].log_softmax(-1)))
+loop.wrong(
+    "ends_early",
+    "The result is shorter than wanted where all rows have ended: fill them with eos up to n_new new tokens.",
+)(_loop_with(stop=lambda ended: bool(ended.all())))
+loop.wrong(
+    "first_tokens_shown", "The model is shown the first n_ctx tokens: it is to see the last ones, tokens[:, -n_ctx:]."
+)(lambda model, tokens, n_new, pick, eos=None: generate(_Beginning(model), tokens, n_new, pick, eos))
+
+
+class _Beginning:
+    """A model that is shown the beginning of a text, whatever it is given."""
+
+    def __init__(self, model):
+        self.model, self.cfg = model, SimpleNamespace(n_ctx=10**6)
+
+    def __call__(self, tokens):
+        return self.model(tokens[:, : self.model.cfg.n_ctx])
+
+
+@loop.wrong("pick_not_used", "The likeliest token is taken, whatever pick says: call pick for each new token.")
+def _(model, tokens, n_new, pick, eos=None):
+    return generate(model, tokens, n_new, lambda logits: logits.argmax(-1), eos)
+
+
+@loop.wrong("only_the_new_tokens", "Only the new tokens are returned: the result begins with the prompt.")
+def _(model, tokens, n_new, pick, eos=None):
+    return generate(model, tokens, n_new, pick, eos)[:, tokens.shape[1] :]
 
 
 @loop.wrong("changes_input", "The prompt itself is changed: work on a copy.")
@@ -1498,6 +1573,7 @@ def _cache_class(join=lambda old, new: torch.cat([old, new], 1), count=None, sha
             for name, new in (("k", k), ("v", v)):
                 self.store[name] = join(self.store[name], new) if name in self.store else new
             self.store["last"] = k.shape[1]
+            self.store["appends"] = self.store.get("appends", 0) + 1
             return self.store["k"], self.store["v"]
 
         def __len__(self):
@@ -1517,6 +1593,21 @@ caching.wrong("wrong_axis", "New positions are joined along another axis: positi
 caching.wrong(
     "length_of_the_last_append", "len gives the length of the last append: it is the number of all positions held."
 )(_cache_class(count=lambda store: store.get("last", 0)))
+
+caching.wrong("appends_counted", "len counts the calls of append: it is the number of all positions held.")(
+    _cache_class(count=lambda store: store.get("appends", 0))
+)
+caching.wrong("length_of_the_batch", "len gives the number of texts in the batch: positions are axis 1.")(
+    _cache_class(count=lambda store: len(store["k"]) if "k" in store else 0)
+)
+
+
+@caching.wrong("values_before_keys", "append returns the values before the keys: all keys first, then all values.")
+class SwappedCache(_cache_class()):
+    """The two are given back in the other order."""
+
+    def append(self, k, v):
+        return super().append(k, v)[::-1]
 
 
 @caching.wrong(
