@@ -51,6 +51,21 @@ WALKS = [
     Walk("06.2", "return x @ W_in", "bias_forgotten", "return x @ W_in + b_in"),
     Walk("07.4", "return logits[:, 0].softmax(-1)", "first_position", "return logits[:, -1].softmax(-1)"),
     Walk(
+        "08.2",
+        "return -((torch.bincount(train.flatten(), minlength=d_vocab) + 1)"
+        " / (train.numel() + d_vocab)).log()[test].mean().item()",
+        "position_0_counted",
+        "return -((torch.bincount(train[:, 1:].flatten(), minlength=d_vocab) + 1)"
+        " / (train[:, 1:].numel() + d_vocab)).log()[test[:, 1:]].mean().item()",
+    ),
+    Walk("09.1", "return logits.argmin(-1)", "argmin", "return logits.argmax(-1)"),
+    Walk(
+        "10.1",
+        'return einsum(components, W_U[:, answer] - W_U[:, wrong], "c b m, m b -> c b")',
+        "no_final_scale",
+        'return einsum(components / final_scale, W_U[:, answer] - W_U[:, wrong], "c b m, m b -> c b")',
+    ),
+    Walk(
         "11.1",
         "return x / (x.var(-1, unbiased=False, keepdim=True) + eps).sqrt() * w",
         "divided_by_the_standard_deviation",
