@@ -22,6 +22,7 @@ SURROUNDINGS = {
     "OMP_NUM_THREADS": THREADS,
     "MKL_NUM_THREADS": THREADS,
     "OPENBLAS_NUM_THREADS": THREADS,
+    "OMP_WAIT_POLICY": "PASSIVE",  # a thread that spins while it waits takes a busy machine's core from the other
     "OMP_DYNAMIC": "FALSE",
     "MKL_DYNAMIC": "FALSE",
     "PYTHONHASHSEED": "0",
