@@ -890,7 +890,6 @@ show.lines(
     note=f"Within a tenth: {', '.join(map(str, needed))} of {d_mlp} neurons, by layer (on the story's last 8 tokens).",
     x_name="neurons kept, those that write most (logarithmic)",
     y_name="distance to the whole sum ÷ its length",
-    levels={"a tenth": 0.1},
     log_x=True,
 )
 
@@ -1618,7 +1617,7 @@ most_hit = change.argsort()[:12].tolist()
 show.bars(
     [(countries[i], change[i]) for i in most_hit],
     marked=[countries[i] for i in most_hit if i in lost],
-    marked_name="the answer is now wrong",
+    marked_name="lost",
     title=f"Capitals, with {few} neurons silent",
     note=f"The twelve countries that lose most. Next to France it is {countries[[i for i in most_hit if i != france][0]]}"
     f", by {-change[[i for i in most_hit if i != france][0]]:.3f}.",
