@@ -20,6 +20,9 @@ def _output(data):
     return nbformat.v4.new_output("display_data", data=data)
 
 
+PATIENCE = 240_000  # milliseconds that a page may take, on however busy a machine
+
+
 @pytest.fixture(scope="module")
 def notebook():
     """Two attention figures, the one with the drawing code last, and a plotly figure."""
@@ -70,6 +73,8 @@ def lab(notebook, tmp_path_factory):
 def opened(browser, lab):
     """Open one of the notebooks; any request to another machine fails the test."""
     page = browser.new_page(viewport={"width": 1000, "height": 1800})
+    page.set_default_timeout(PATIENCE)
+    page.set_default_navigation_timeout(PATIENCE)
     elsewhere = []
     page.on(
         "request",
@@ -77,7 +82,7 @@ def opened(browser, lab):
     )
 
     def open_(name):
-        until = time.monotonic() + 90
+        until = time.monotonic() + PATIENCE / 1000
         while True:
             try:
                 page.goto(lab.format(name))
@@ -86,7 +91,7 @@ def opened(browser, lab):
                 if "ERR_CONNECTION_REFUSED" not in str(problem) or time.monotonic() > until:
                     raise
                 page.wait_for_timeout(300)
-        page.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=60_000)
+        page.wait_for_selector(".jp-Notebook .jp-CodeCell", timeout=PATIENCE)
         return page
 
     yield open_
@@ -96,16 +101,16 @@ def opened(browser, lab):
 
 def test_a_trusted_notebook_is_drawn_whatever_the_order(opened):
     page = opened("trusted")
-    page.wait_for_function("document.querySelectorAll('.book-heads-box canvas').length == 4", timeout=60_000)
-    page.wait_for_selector(".jp-RenderedPlotly .main-svg", timeout=60_000)
+    page.wait_for_function("document.querySelectorAll('.book-heads-box canvas').length == 4", timeout=PATIENCE)
+    page.wait_for_selector(".jp-RenderedPlotly .main-svg", timeout=PATIENCE)
     assert page.locator(".jp-RenderedPlotly .xtitle").text_content() == "label"
 
 
 def test_a_notebook_from_elsewhere_shows_plotly_and_the_text_of_the_rest(opened):
     page = opened("strange")
-    page.wait_for_selector(".jp-RenderedPlotly .main-svg", timeout=60_000)
+    page.wait_for_selector(".jp-RenderedPlotly .main-svg", timeout=PATIENCE)
     texts = page.locator(".book-figure details[open] pre")
-    texts.nth(1).wait_for(timeout=60_000)
+    texts.nth(1).wait_for(timeout=PATIENCE)
     assert "Head 0: 1 ·b ← 0 a 0.5" in texts.first.inner_text()
     assert page.locator(".book-figure script").count() == 0
     assert not page.evaluate("'bookFigures' in window")

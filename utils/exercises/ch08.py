@@ -1275,7 +1275,7 @@ def _(params, grads, state, lr, betas, eps, weight_decay):
 
 @adamw.wrong(
     "not_in_place",
-    "The parameters are what they were: p = p - … gives the name p to a new tensor. Change it in place: p -= …",
+    "The parameters are what they were: p = p - … gives the name p to a new tensor. Change it in place: `p -= …`.",
 )
 def _(params, grads, state, lr, betas, eps, weight_decay):
     adamw_step([p.clone() for p in params], grads, state, lr, betas, eps, weight_decay)
