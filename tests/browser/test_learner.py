@@ -138,8 +138,9 @@ def _ask(page, after, line: str, answer: str) -> None:
     own.locator(".cm-content").click()
     page.keyboard.type(line)
     page.keyboard.press("Escape")
-    _run(page, _cell(page, line))
-    _reported(_cell(page, line), answer)
+    alone = _cell(page, re.compile(rf"^\s*{re.escape(line)}\s*$"))
+    _run(page, alone)
+    _reported(alone, answer)
 
 
 def _cell(page, text):
