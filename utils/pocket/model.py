@@ -129,8 +129,8 @@ def init_weights(model: Pocket, generator: torch.Generator) -> None:
     GPT-2's 0.02 everywhere suits d_model = 768 and long training. Here embeddings so small drown in the stream: after
     150 steps the sum of the two had an rms of 0.05, and what each block added one of 2 to 8, so nothing after the first
     layer could see the token. With 0.2 both were 0.3. The final LayerNorm's gain starts at 0.15 (or each token would
-    predict itself), W_Q and W_K with scores of about 1. W_pos is learned like everything else; starting it as sinusoids, for which "one position
-    back" is a rotation, lets heads find the previous token sooner than from noise.
+    predict itself), W_Q and W_K with scores of about 1. W_pos is learned like everything else; starting it as
+    sinusoids, for which "one position back" is a rotation, lets heads find the previous token sooner than from noise.
     """
     for name, parameter in model.named_parameters():
         last = name.rsplit(".", 1)[-1]
