@@ -134,6 +134,6 @@ def test_no_index_is_named(name):
 
 def test_every_dependency_says_why(project):
     lines = (book_root() / "pyproject.toml").read_text().splitlines()
-    stated = [line for line in lines if re.match(r'\s+"[a-z0-9-]+[=><]', line)]
+    stated = [line for line in lines if re.match(r'\s+"[a-z0-9-]+(\[\w+\])?[=><]', line)]
     assert len(stated) == len(project["dependencies"]) + sum(map(len, project["optional-dependencies"].values()))
     assert [line for line in stated if not re.search(r",\s+# \w.{10,}", line)] == []
