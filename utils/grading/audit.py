@@ -42,16 +42,23 @@ def audit_exercise(exercise: Exercise, reference: Any = None, device: Any = None
         named = tuple(filter(None, (verdict.diagnosis, *verdict.also)))
         return Line(exercise.id, kind, program, ok(verdict, named), verdict.stage, named, verdict.message)
 
-    yield line("solution", exercise.name, exercise.solution, lambda verdict, _: verdict.passed)
-    for right in exercise.rights:
-        yield line("right", getattr(right, "__name__", type(right).__name__), right, lambda verdict, _: verdict.passed)
-    for wrong in exercise.wrongs:
-        yield line(
-            "wrong", wrong.key, wrong.answer, lambda verdict, named, key=wrong.key: not verdict.passed and key in named
-        )
+    for kind, name, program in programs(exercise):
+        if kind == "wrong":
+            yield line(kind, name, program, lambda verdict, named, key=name: not verdict.passed and key in named)
+        else:
+            yield line(kind, name, program, lambda verdict, _: verdict.passed)
     yield line(
         "stub", exercise.name, stub(exercise), lambda verdict, _: not verdict.passed and verdict.stage == "there"
     )
+
+
+def programs(exercise: Exercise) -> Iterator[tuple[str, str, Callable]]:
+    """Every program that is declared for an exercise: its kind (solution, right or wrong), its name, itself."""
+    yield "solution", exercise.name, exercise.solution
+    for right in exercise.rights:
+        yield "right", getattr(right, "__name__", type(right).__name__), right
+    for wrong in exercise.wrongs:
+        yield "wrong", wrong.key, wrong.answer
 
 
 def stub(exercise: Exercise) -> Callable:

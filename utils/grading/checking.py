@@ -32,6 +32,7 @@ def check(
     *,
     timeout: float | None = None,
     seed: int = 0,
+    named: bool = True,
 ) -> Verdict:
     """Grade one answer.
 
@@ -42,6 +43,7 @@ def check(
         device: where inputs are put; the reference's device where left out.
         timeout: seconds for each single call of the answer; None for no limit.
         seed: of the fresh inputs.
+        named: whether a wrong answer's mistake is looked for, which takes most of the time and decides nothing.
 
     Raises:
         UnknownExercise: there is no such exercise.
@@ -53,7 +55,7 @@ def check(
             early = not_callable(exercise, answer, patches)
             if early is not None:
                 return _no(exercise, *early)
-            return _Grading(exercise, answer, reference, device, seed, patches).verdict()
+            return _Grading(exercise, answer, reference, device, seed, patches, named).verdict()
         except KeyboardInterrupt:
             return _no(exercise, "runs", STOPPED)
 
@@ -80,8 +82,9 @@ class _Grading:
         device: Any,
         seed: int,
         patches: Patches,
+        named: bool,
     ):
-        self.exercise, self.answer, self.patches = exercise, answer, patches
+        self.exercise, self.answer, self.patches, self.named = exercise, answer, patches, named
         self.seed = seed
         self.cases, self.device = self._cases(reference, device)
         self.trials: list[Trial] = []
@@ -118,7 +121,11 @@ class _Grading:
         for prop in self.exercise.properties:
             sentence = property_failure(self.exercise, prop.key, self.answer, self.seed, self.device, self.patches)
             if sentence is not None:
-                found = which_property(self.exercise, prop.key, sentence, self.trials, self.seed, self.device)
+                found = (
+                    which_property(self.exercise, prop.key, sentence, self.trials, self.seed, self.device)
+                    if self.named
+                    else Diagnosis()
+                )
                 return self._verdict(
                     "property",
                     found.sentences[0] if found.sentences else sentence,
@@ -154,7 +161,7 @@ class _Grading:
         failure = trial.failure
         found = (
             Diagnosis()
-            if failure.stage in ("allowed", "untouched")
+            if failure.stage in ("allowed", "untouched") or not self.named
             else diagnose(self.exercise, self.trials, rest, self.answer, self.patches)
         )
         stage = trial.case.stage if failure.stage == "value" else failure.stage

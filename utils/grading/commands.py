@@ -5,19 +5,28 @@ from typing import Annotated
 
 import typer
 
+from utils.grading.text import counted
+
 
 def audit(
     chapter: Annotated[int | None, typer.Option(help="Only this chapter's exercises.")] = None,
     exercise: Annotated[list[str] | None, typer.Option(help="Only these exercises, as 05.2.")] = None,
     seed: Annotated[int, typer.Option(help="Of the fresh inputs.")] = 0,
+    seeds: Annotated[
+        int, typer.Option(min=0, help="Grade each program with so many seeds, from --seed on: no verdict may change.")
+    ] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Prove the grader: right programs pass, wrong ones are rejected and named."""
+    ids = tuple(exercise or ())
+    if seeds:
+        _with_seeds(range(seed, seed + seeds), chapter, ids, as_json)
+        return
     from utils.grading.audit import audit as run_audit
     from utils.grading.audit import summary
 
     lines = []
-    for line in run_audit(chapter, ids=tuple(exercise or ()), seed=seed):
+    for line in run_audit(chapter, ids=ids, seed=seed):
         lines.append(line)
         if not as_json and not line.ok:
             print(
@@ -32,7 +41,7 @@ def audit(
         print(json.dumps(figures))
     else:
         print(
-            f"{figures['exercises']} exercises · right answers accepted "
+            f"{counted(figures['exercises'], 'exercise')} · right answers accepted "
             f"{figures['right_accepted']}/{figures['right_total']} · "
             f"wrong answers rejected {figures['wrong_rejected']}/{figures['wrong_total']}, named "
             f"{figures['wrong_named']}/{figures['wrong_total']} · "
@@ -40,6 +49,28 @@ def audit(
         )
         for program, others in figures["confused"].items():
             print(f"  {program} gives the same values as {', '.join(others)}")
+    if figures["failures"]:
+        raise typer.Exit(1)
+
+
+def _with_seeds(seeds: range, chapter: int | None, ids: tuple[str, ...], as_json: bool) -> None:
+    from utils.grading.seeds import over_seeds, summary
+
+    tallies = []
+    for one in over_seeds(seeds, chapter, ids):
+        tallies.append(one)
+        if not as_json and not one.ok:
+            print(one, flush=True)
+    figures = summary(tallies, seeds)
+    if as_json:
+        print(json.dumps(figures))
+    else:
+        print(
+            f"{counted(figures['exercises'], 'exercise')}, {counted(len(seeds), 'seed')} · right answers always "
+            f"accepted {figures['right_accepted']}/{figures['right_total']} · wrong answers always rejected "
+            f"{figures['wrong_rejected']}/{figures['wrong_total']} · "
+            f"{counted(figures['by_chance'], 'verdict')} by chance"
+        )
     if figures["failures"]:
         raise typer.Exit(1)
 

@@ -19,3 +19,12 @@ def cut_short(text: str, most: int = 120) -> str:
 def one_line(text: str) -> str:
     """Harmless text on one line."""
     return " ".join(harmless(text).split())
+
+
+def counted(n: int, noun: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "seed"), counted(2, "seed")
+    ('1 seed', '2 seeds')
+    """
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
