@@ -119,7 +119,8 @@ def _differ(mismatch: Mismatch, stage: str) -> str:
     verb, verbs = ("is not finite", "are not finite") if stage == "finite" else ("differs", "differ")
     after = f" after {mismatch.after}" if mismatch.after else ""
     if mismatch.total == 1:
-        return f"The value {verb}{after}{'' if mismatch.index or mismatch.path else f': {_values(mismatch)}'}."
+        alone = not (mismatch.index or mismatch.path) and _values(mismatch)
+        return f"The value {verb}{after}{f': {alone}' if alone else ''}."
     count = "All" if mismatch.bad == mismatch.total else f"{mismatch.bad:,} of"
     if mismatch.bad == mismatch.total == 2:
         return f"Both values {verbs}{after}."
@@ -128,10 +129,13 @@ def _differ(mismatch: Mismatch, stage: str) -> str:
 
 def _first(mismatch: Mismatch) -> str:
     where = place(mismatch.index) or one_line(mismatch.path)
-    return f"{where}: {_values(mismatch)}" if where else ""
+    return ": ".join(filter(None, [where, _values(mismatch)])) if where else ""
 
 
 def _values(mismatch: Mismatch) -> str:
+    """Yours and the wanted one; nothing where neither is told, as of inputs that a class grader keeps to itself."""
+    if mismatch.got is None and mismatch.want is None:
+        return ""
     yours, wanted = (cut_short(text) for text in figures(mismatch.got, mismatch.want))
     return f"yours {yours}, wanted {wanted}"
 
