@@ -43,6 +43,23 @@ def test_what_holds_for_the_model_only_is_not_called_a_value_by_heart(pocket):
     assert "holds only there" in verdict.message
 
 
+@pytest.mark.parametrize("ignored", [0, 2])
+def test_a_token_by_heart_is_not_called_a_size(pocket, ignored):
+    """On the model's own text this id does not come, on others it does."""
+
+    def lm_loss(logits, tokens):
+        counted = tokens[:, 1:] != ignored
+        picked = logits[:, :-1].log_softmax(-1).gather(-1, tokens[:, 1:, None])[..., 0]
+        return -picked[counted].mean()
+
+    assert not (activations(pocket).tokens == ignored).any()
+    verdict = check("07.6", lm_loss, pocket)
+    if ignored == 0:
+        assert verdict.diagnosis == "token_0_ignored", verdict.message
+    else:
+        assert verdict.diagnosis == "by_heart" and "is one id written into" in verdict.message
+
+
 @pytest.mark.parametrize("change", [lambda W: W.mul_(2), lambda W: W.data.mul_(2)], ids=["in place", "by .data"])
 def test_weights_of_the_reference_that_an_answer_edits_leave_no_stale_values(pocket, change):
     """The hooks are computed anew: what is compared is what the model says now."""

@@ -261,6 +261,45 @@ def _(resid, block):
     return resid_mid + _neurons(_norm(resid_mid, block, "ln2"), block)
 
 
+def _with_heads(edit):
+    """The block with other weights of attention: `edit` gives those that change, by name."""
+
+    def answer(resid, block):
+        changed = edit({name: block[f"attn.{name}"] for name in ATTN})
+        return transformer_block(resid, block | {f"attn.{name}": value for name, value in changed.items()})
+
+    return answer
+
+
+def _root(heads):
+    return heads["W_Q"].shape[-1] ** 0.5
+
+
+blocks.wrong(
+    "no_scale", "Attention's scores are not scaled: divide q·k by √d_head before the softmax, or use your attention."
+)(_with_heads(lambda heads: {"W_Q": heads["W_Q"] * _root(heads), "b_Q": heads["b_Q"] * _root(heads)}))
+blocks.wrong("scaled_by_d_head", "Attention's scores are divided by d_head: divide by its root, √d_head.")(
+    _with_heads(lambda heads: {"W_Q": heads["W_Q"] / _root(heads), "b_Q": heads["b_Q"] / _root(heads)})
+)
+for _name in ("b_Q", "b_V", "b_O"):
+    blocks.wrong(f"no_{_name}", f"Attention's bias {_name} is left out: each of its four products has a bias.")(
+        _with_heads(lambda heads, _name=_name: {_name: torch.zeros_like(heads[_name])})
+    )
+for _name, _what in {"b_in": "first", "b_out": "second"}.items():
+    blocks.wrong(f"no_{_name}", f"The MLP's bias {_name} is left out: it is added to the {_what} product.")(
+        lambda resid, block, _name=_name: transformer_block(
+            resid, block | {f"mlp.{_name}": torch.zeros_like(block[f"mlp.{_name}"])}
+        )
+    )
+for _name, _before in {"ln1": "attention", "ln2": "the MLP"}.items():
+    blocks.wrong(f"no_{_name}_bias", f"The bias of {_name}, before {_before}, is left out: a norm ends with ·w + b.")(
+        lambda resid, block, _name=_name: transformer_block(
+            resid, block | {f"{_name}.b": torch.zeros_like(block[f"{_name}.b"])}
+        )
+    )
+# b_K alone is not seen: it adds the same number to all scores of a query, which softmax takes away again.
+
+
 @blocks.wrong("erf_gelu", "The activation is GELU with erf: GPT-2 uses the tanh form, gelu_new.")
 def _(resid, block):
     resid_mid = resid + _heads(_norm(resid, block, "ln1"), block)
@@ -1622,6 +1661,12 @@ def _(draw):
     return logits, tokens
 
 
+@loss.special("where GPT-2's last token, end of text, comes in the middle of a text")
+def _(draw):
+    tokens = torch.tensor([[7, 50256, 3], [50256, 0, 220]], device=draw.device)
+    return draw.normal("2 3 50257"), tokens
+
+
 @loss.prop("even_guessing_costs_log_d_vocab")
 def _(answer, draw):
     value = float(answer(torch.full((2, 5, 9), 0.7, device=draw.device), draw.ids("2 5", 9)))
@@ -1682,6 +1727,26 @@ def _(logits, tokens):
 )
 def _(logits, tokens):
     return -token_log_probs(logits, tokens).sum() / tokens.numel()
+
+
+def _without_targets(ignored):
+    """The mean over all targets but one token id."""
+
+    def answer(logits, tokens):
+        counted = tokens[:, 1:] != ignored
+        return -(token_log_probs(logits, tokens) * counted).sum() / counted.sum().clamp(min=1)
+
+    return answer
+
+
+loss.wrong(
+    "token_0_ignored",
+    "Targets with id 0 are left out of the average, as padding would be: in GPT-2 it is a token like any other, '!'.",
+)(_without_targets(0))
+loss.wrong(
+    "end_of_text_ignored",
+    "Targets that are the end-of-text token, 50256, are left out of the average: it is predicted like any other token.",
+)(_without_targets(50256))
 
 
 @loss.wrong("opposite_sign", "The sign is lost: a loss is minus the log-probability, and positive.")

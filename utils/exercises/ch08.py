@@ -50,8 +50,9 @@ def _take(answer, ids, n_ctx, batch, generator, rows):
     return torch.cat(taken)
 
 
-RUNS, ROWS = 40, 25  # at least so many seeds, and so many rows for each start that there is
+RUNS, ROWS = 100, 25  # at least so many seeds, and so many rows for each start that there is
 MOST = 0.75  # of the steps from a row to the next that may be the same by chance
+UNEVEN = 0.4  # the shares of the data's two halves may differ by so much by chance
 
 
 @batching.probe
@@ -85,7 +86,8 @@ def _over_many_runs(answer, ids, n_ctx, batch, generator):
     """What many short runs, each from a seed of its own, say about the starts; the same for every right answer.
 
     The data is so short that a start which is possible is missing with a probability below 1e-9. Each of the three
-    kinds of steps between starts is the same in 3 of 4 cases with a probability below 1e-15, unless by design.
+    kinds of steps between starts is the same in 3 of 4 cases with a probability below 1e-15, unless by design. There
+    are at least 400 starts, so that even draws are UNEVEN with a probability below 1e-14.
     """
     runs, seed = [], generator.initial_seed()
     while len(runs) < RUNS or sum(run.numel() for run in runs) < ROWS * (len(ids) - n_ctx):
@@ -95,10 +97,11 @@ def _over_many_runs(answer, ids, n_ctx, batch, generator):
     firsts = torch.stack([run[0, 0] for run in runs])
     rows_apart = torch.cat([run.diff(dim=1).flatten() for run in runs])
     batches_apart = torch.cat([run[:, 0].diff() for run in runs])
-    if len(starts.unique()) < 4:
-        return _not_asked() | {"starts": _reach(starts, len(ids), n_ctx)}
+    reach = _reach(starts, len(ids), n_ctx)
+    if len(starts.unique()) < 4 or reach.startswith("more"):  # there the same steps come often by themselves
+        return _not_asked() | {"starts": reach}
     return {
-        "starts": _reach(starts, len(ids), n_ctx),
+        "starts": reach,
         "rows are drawn apart": not _mostly_one(rows_apart),
         "batches are drawn apart": not _mostly_one(batches_apart) and not _mostly_one(firsts),
     }
@@ -122,7 +125,7 @@ def _reach(starts, n, n_ctx):
     if steps != {1}:
         return "not some in between"
     middle = float((starts.double() < last / 2).double().mean() - (starts.double() > last / 2).double().mean())
-    return "every start" if abs(middle) < 0.3 else "more at one end"
+    return "every start" if abs(middle) < UNEVEN else "more at the start" if middle > 0 else "more at the end"
 
 
 @batching.judge
@@ -146,7 +149,10 @@ def _(facts, ids, n_ctx, batch, generator):
         "not those at the end": f"No window near the end is ever taken: starts go up to n − n_ctx − 1, here {last}.",
         "not those at the start": "No window near the start is ever taken: starts begin at 0.",
         "not some in between": f"Some windows are never taken: every start from 0 to {last} must be possible.",
-        "more at one end": "Some windows are taken much more often than others: every start must be equally likely.",
+        "more at the start": "Windows at the start of the data are taken much more often than others: every start "
+        "must be equally likely.",
+        "more at the end": "Windows at the end of the data are taken much more often than others: every start must be "
+        "equally likely.",
     }
     return missing.get(facts["starts"])
 
@@ -224,9 +230,37 @@ batching.wrong(
     "last_window_never", "The last window is never drawn: starts go up to n − n_ctx − 1, that one included."
 )(_batches_with(start_below=lambda n, n_ctx: max(1, n - n_ctx - 1)))
 batching.wrong(
+    "generator_not_used",
+    "The generator is not used at all: the randomness comes from elsewhere, as torch's global state. Draw the starts "
+    "with generator=generator, so that a run can be repeated.",
+)(_batches_with(given=lambda generator: None))
+batching.wrong(
     "global_random_state",
-    "The randomness comes from torch's global state: pass the generator on, so that a run can be repeated.",
+    "Some is drawn from the generator and some from elsewhere, as torch's global state: pass the generator to every "
+    "draw, so that a run can be repeated.",
 )(_batches_with(given=lambda generator: torch.rand(1, generator=generator) and None))
+
+
+@batching.wrong(
+    "starts_clamped_to_the_last",
+    "Starts beyond the last window are pulled back to it (clamp, min), so that it comes n_ctx + 1 times as often as "
+    "any other: draw starts below n − n_ctx.",
+)
+def _(ids, n_ctx, batch, generator):
+    while True:
+        starts = torch.randint(len(ids), (batch,), generator=generator).clamp(max=len(ids) - n_ctx - 1)
+        yield torch.stack([ids[start : start + n_ctx + 1] for start in starts.tolist()])
+
+
+@batching.wrong(
+    "starts_clamped_to_the_first",
+    "Ends are drawn, and windows that would begin before the data are pulled to its start (clamp, max), so that the "
+    "first one comes n_ctx + 1 times as often as any other: draw starts below n − n_ctx.",
+)
+def _(ids, n_ctx, batch, generator):
+    while True:
+        starts = (torch.randint(len(ids), (batch,), generator=generator) - n_ctx).clamp(min=0)
+        yield torch.stack([ids[start : start + n_ctx + 1] for start in starts.tolist()])
 
 
 batching.wrong("first_window_never", "The window at the very start of the data is never drawn: starts begin at 0.")(

@@ -1364,6 +1364,11 @@ for _where, _case in {
             return _beam_case(draw, 11 + _times, *_case)
 
 
+@beam.special("with two beams, where one beam more or less finds other texts")
+def _(draw):
+    return _beam_case(draw, 13, 6, 4, 2)
+
+
 beam.hints(
     (
         "Do it for one row first. A beam is a list of new tokens and the sum of their log-probabilities. What can "
@@ -1379,8 +1384,9 @@ beam.hints(
 )
 
 
-def _beams_with(**parts):
+def _beams_with(width=lambda beams: beams, **parts):
     def answer(model, tokens, n_new, beams, eos=None, length_penalty=0.0):
+        beams = width(beams)
         made = {name: part(tokens, length_penalty) if name == "score" else part for name, part in parts.items()}
         rows = [
             _filled(_search(model, row, n_new, beams, eos, length_penalty, **made)[0], n_new, eos) for row in tokens
@@ -1406,6 +1412,19 @@ beam.wrong(
 beam.wrong("no_penalty", "The length penalty is not used: divide the sum by (number of new tokens) ** length_penalty.")(
     _beams_with(score=lambda tokens, penalty: lambda ids, total: total)
 )
+
+
+beam.wrong(
+    "always_one_beam",
+    "beams is ignored and a single beam is kept, which is greedy decoding: keep the `beams` best after each step.",
+)(_beams_with(width=lambda beams: 1))
+beam.wrong(
+    "every_beam_kept",
+    "beams is ignored and every beam is kept, which searches all texts: keep the `beams` best after each step.",
+)(_beams_with(width=lambda beams: None))
+beam.wrong(
+    "one_beam_too_many", "One beam more than asked for is kept after each step: slice the sorted list [:beams]."
+)(_beams_with(width=lambda beams: beams + 1))
 
 
 @beam.wrong("rows_share_beams", "The rows share their beams: each text is searched apart and keeps its own best.")

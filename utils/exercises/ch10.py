@@ -399,6 +399,11 @@ ablating.wrong("mean_over_positions", "The mean runs over positions only: it goe
 ablating.wrong("mean_over_the_batch", "The mean runs over the batch only: it goes over positions as well.")(
     _ablated(lambda z, how: _by(z, how) if how == "zero" else z.mean(0, keepdim=True).expand_as(z))
 )
+ablating.wrong(
+    "one_mean_for_everything",
+    "One mean is taken over everything, d_head as well: it goes over batch and positions, so that each of the head's "
+    "dimensions keeps its own.",
+)(_ablated(lambda z, how: _by(z, how) if how == "zero" else z.mean().expand_as(z)))
 ablating.wrong("how_ignored", "The head is set to zero whatever how says: with 'mean' it gets its mean.")(
     _ablated(lambda z, how: torch.zeros_like(z))
 )
@@ -577,6 +582,14 @@ def _every_other_position(act, kept, pos):
     return torch.cat([kept[:, :pos], act[:, pos : pos + 1], kept[:, pos + 1 :]], 1)
 
 
+def _up_to_pos(act, kept, pos):
+    return torch.cat([kept[:, : pos + 1], act[:, pos + 1 :]], 1)
+
+
+def _before_pos(act, kept, pos):
+    return torch.cat([kept[:, :pos], act[:, pos:]], 1)
+
+
 def _row_0(act, kept, pos):
     new = act.clone()
     new[:, pos] = kept[0, pos]
@@ -589,6 +602,12 @@ patching.wrong("every_other_position", "All positions but this one are replaced:
 patching.wrong("from_pos_on", "Everything from this position on is replaced: only this one position is.")(
     _patched(put=_from_pos_on)
 )
+patching.wrong("up_to_pos", "Everything up to this position is replaced: only this one position is.")(
+    _patched(put=_up_to_pos)
+)
+patching.wrong(
+    "before_pos", "All positions before this one are replaced, and this one is not: act[:, :pos] ends before pos."
+)(_patched(put=_before_pos))
 patching.wrong("row_0_for_all", "All rows get the first row's activation: each row has its own clean run.")(
     _patched(put=_row_0)
 )
@@ -1000,6 +1019,12 @@ def _whole_column(s, src, dst):
     return s
 
 
+def _whole_column_and_itself(s, src, dst):
+    s = s.clone()
+    s[:, :, :, src] = float("-inf")
+    return s
+
+
 def _only_this_edge(s, src, dst):
     s = s.clone()
     kept = s[:, :, dst, src].clone()
@@ -1015,6 +1040,10 @@ knocking.wrong("one_row_of_the_batch", "The edge is removed in one row of the ba
 knocking.wrong("all_queries", "src is hidden from every position after it: only dst must not see it.")(
     _knocked(_whole_column)
 )
+knocking.wrong(
+    "all_queries_and_itself",
+    "src is hidden from every query, from itself too (as scores[..., src] = −∞ does): only dst must not see it.",
+)(_knocked(_whole_column_and_itself))
 knocking.wrong(
     "everything_else", "All other edges of dst are removed and this one is kept: it is the other way round."
 )(_knocked(_only_this_edge))

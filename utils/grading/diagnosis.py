@@ -259,8 +259,9 @@ def _only_on_the_model(
 ) -> general.Finding:
     """Why an answer is right on the reference model's values alone: told by trying them with a little noise.
 
-    If one argument alone is changed and the answer's result does not follow, it does not use that argument. If all
-    are changed and it is still right, it is the sizes that it has by heart.
+    If one argument alone is changed and the answer's result does not follow, it does not use that argument. If other
+    ids in the same places make it wrong, it treats some in a way of its own. If all are changed and it is still right,
+    it is the sizes that it has by heart.
     """
     ignored = [
         parameter.name
@@ -273,6 +274,14 @@ def _only_on_the_model(
             (
                 "Right on the reference model's own values, but the result does not depend on "
                 f"{' and '.join(ignored)}: is a value of the model, or a variable of the notebook, used in its place?"
+            ),
+        )
+    if any(_wrong_with_other_ids(exercise, trial, answer, patches) for trial in passed):
+        return (
+            "by_heart",
+            (
+                "Right on the reference model's own text, wrong on other tokens: is one id written into the answer and "
+                "treated unlike all others, as for padding or the beginning of a text?"
             ),
         )
     if all(_right_with_noise(exercise, trial, answer, patches) for trial in passed):
@@ -339,6 +348,26 @@ def _can_be_changed(value: Any) -> bool:
     return type(value) in (int, float) or any(
         isinstance(leaf, Tensor) and leaf.is_floating_point() for _, leaf in leaves(value)
     )
+
+
+def _wrong_with_other_ids(exercise: Exercise, trial: Trial, answer: Callable, patches: Patches) -> bool:
+    """Whether the answer fails when the ids of a text are others, all values and lengths being what they were."""
+    from utils.grading.trial import try_answer
+
+    args = tuple(_other_ids(arg) for arg in trial.case.args)
+    if all(arg is before for arg, before in zip(args, trial.case.args, strict=True)):
+        return False
+    case = replace(trial.case, args=args, expected=BY_ORACLE, key=())
+    if outcome_of(exercise, case, exercise.solution)[0].error is not None:
+        return False
+    return try_answer(exercise, case, answer, patches).failure is not None
+
+
+def _other_ids(value: Any) -> Any:
+    """For a tensor of ids, the numbers from 0 up to its largest, in turn. Anything else as it is."""
+    if not (isinstance(value, Tensor) and value.dtype == torch.int64 and value.numel() > 1 and int(value.amax()) > 1):
+        return value
+    return (torch.arange(value.numel(), device=value.device) % int(value.amax())).view(value.shape)
 
 
 def _right_with_noise(exercise: Exercise, trial: Trial, answer: Callable, patches: Patches) -> bool:
