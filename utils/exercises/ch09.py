@@ -1366,7 +1366,7 @@ for _where, _case in {
 
 @beam.special("with two beams, where one beam more or less finds other texts")
 def _(draw):
-    return _beam_case(draw, 13, 6, 4, 2)
+    return _beam_case(draw, 64, 6, 4, 2)
 
 
 beam.hints(
