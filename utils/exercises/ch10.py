@@ -6,7 +6,6 @@ head's score is the same whichever random tokens the answer draws. Ablation and 
 Wang et al. 2022, heads that copy as in Olsson et al. 2022, knocked-out edges as in Geva et al. 2023.
 """
 
-import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from operator import index
@@ -21,30 +20,13 @@ from utils.exercises.ch05 import attention_out, attention_scores, mix_values, pr
 from utils.exercises.ch06 import mlp
 from utils.exercises.declare import Exercise, Unfit
 from utils.exercises.scripted import ROLES, scripted_model
+from utils.exercises.small import small_model
 
 # models and how they are left ────────────────────────────────────────────────────────────────────────────────────────
 
 MLP = ("W_in", "b_in", "W_out", "b_out")
 LARGE = 1_000_000  # numbers; the token table is larger and is not looked at
 EVERY = 97  # where a vocabulary is large, each 97th logit is compared
-
-
-@functools.lru_cache(maxsize=2)
-def small_model(device: torch.device):
-    """A TransformerBridge of three layers whose random weights are large enough that every part matters."""
-    from transformers import GPT2Config, GPT2LMHeadModel
-
-    from utils.reference.bridge import bridge_of
-    from utils.reference.vocabulary import tokenizer_folder
-
-    sizes = dict(vocab_size=31, n_positions=16, n_embd=12, n_layer=3, n_head=3, bos_token_id=0, eos_token_id=0)
-    with torch.random.fork_rng(devices=[]), torch.no_grad():
-        torch.manual_seed(10)
-        model = GPT2LMHeadModel(GPT2Config(**sizes, attn_implementation="eager")).eval()
-        for name, parameter in model.named_parameters():
-            gain = 1.0 if name.endswith("weight") and "ln_" in name else 0.0
-            parameter.normal_(gain, 0.4)
-        return bridge_of(model, tokenizer_folder(), torch.device(device))
 
 
 def forward_by_weights(model, tokens, *, scores=None, z=None):
