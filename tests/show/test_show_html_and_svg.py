@@ -74,6 +74,11 @@ def test_tables_have_column_headers_and_numbers_on_the_right():
     assert '<td style="text-align:left">a</td><td style="text-align:right">1.5</td>' in html
 
 
+def test_a_cell_keeps_its_spaces():
+    assert "white-space:pre-wrap" in show.table([["a  b"]], ["text"], **T).html
+    assert "white-space" not in show.table([["a b"]], ["text"], **T).html
+
+
 def test_a_negative_token_value_has_an_edge_of_its_own():
     html = show.tokens(["a", "b"], [1.0, -1.0], **T).html
     assert re.findall(r"border:1px (\w+)", html) == ["solid", "dashed"]

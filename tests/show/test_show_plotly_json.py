@@ -107,6 +107,7 @@ def test_a_histogram_counts_shares():
 def test_bars_split_by_what_is_marked():
     chosen, others = show.bars({"a": 1, "b": 2}, marked=["b"], title="t", note="n", x_name="x", y_name="y").data
     assert (chosen["y"], others["y"]) == ([None, 2], [1, None])
+    assert (chosen["name"], others["name"]) == ("marked", "the others")
 
 
 def test_the_column_axis_has_its_name_below_the_labels():
@@ -120,6 +121,25 @@ def test_a_logarithmic_axis_of_few_decades_writes_1_2_5():
     assert axis["yaxis"]["ticktext"][:6] == ["1", "2", "5", "10", "20", "50"]
     wide = show.lines([0, 1], {"a": [1, 1e7]}, x_name="x", y_name="y", log_y=True, title="T", note="N.").spec["layout"]
     assert "tickvals" not in wide["yaxis"]
+
+
+def test_a_logarithmic_axis_of_many_decades_writes_powers_of_ten():
+    """Not 10µ or 100n, which are plotly's own."""
+    axis = show.lines([0, 1], {"a": [1e-7, 1]}, x_name="x", y_name="y", log_y=True, title="T", note="N.").spec["layout"]
+    assert axis["yaxis"]["exponentformat"] == "power"
+    assert axis["yaxis"]["dtick"] == 1
+
+
+def test_panels_name_their_rows_and_columns_once():
+    """Rows beside the first panel, columns below the last panel of each column; many labels are left to hovering."""
+    few = {"rows": ["layer 0", "layer 1"], "columns": ["head 0"], "row_name": "layer", "column_name": "head"}
+    layout = show.matrices(torch.rand(5, 2, 1), list("abcde"), **few, title="T", note="N.").spec["layout"]
+    places = ["", "2", "3", "4", "5"]
+    assert [layout[f"yaxis{place}"]["showticklabels"] for place in places] == [True, False, False, False, True]
+    assert [layout[f"xaxis{place}"]["showticklabels"] for place in places] == [False, True, True, True, True]
+    assert [layout[f"xaxis{place}"]["title"]["text"] for place in places] == ["", "head", "head", "head", "head"]
+    many = show.matrices(torch.rand(1, 30, 30), ["a"], row_name="query_pos", title="T", note="N.").spec["layout"]
+    assert (many["yaxis"]["showticklabels"], many["yaxis"]["title"]["text"]) == (False, "query_pos")
 
 
 def test_labels_of_points_cover_no_other_label_and_no_point():

@@ -103,7 +103,7 @@ def _traces(labels, heights, names, chosen, marked_name, flat, x_name) -> list[d
     whole = heights[:, 0]
     return [
         _trace(labels, np.where(chosen, whole, np.nan), marked_name, theme.BLUE, "", flat, x_name),
-        _trace(labels, np.where(chosen, np.nan, whole), f"not {marked_name}", theme.GRAY, "/", flat, x_name),
+        _trace(labels, np.where(chosen, np.nan, whole), "the others", theme.GRAY, "/", flat, x_name),
     ]
 
 

@@ -145,7 +145,11 @@ def table(
 
 
 def _cells(row: list[str], sides: list[str]) -> str:
-    return "".join(f'<td style="text-align:{side}">{escape(text)}</td>' for text, side in zip(row, sides, strict=True))
+    def cell(text: str, side: str) -> str:
+        spaces = ";white-space:pre-wrap" if "  " in text else ""  # a page would show two spaces as one
+        return f'<td style="text-align:{side}{spaces}">{escape(text)}</td>'
+
+    return "".join(cell(text, side) for text, side in zip(row, sides, strict=True))
 
 
 def _box(word: str, under: Sequence[str] = (), share: float = 0.0, tip: str = "", ends_line: bool = False) -> str:

@@ -117,11 +117,13 @@ def _places(x: Any, x_name: str, log_x: bool) -> tuple[list, list[str], dict, st
 
 
 def _logarithmic(values: np.ndarray) -> dict:
-    """A logarithmic axis. Over one to three decades plotly would write 2, 3, … 9 one over the other: here 1, 2, 5."""
+    """A logarithmic axis. Over many decades powers of ten, where plotly would write 10µ or 100n; over a few 1, 2, 5."""
     some = values[np.isfinite(values) & (values > 0)]
     low, high = (float(np.log10(some.min())), float(np.log10(some.max()))) if some.size else (0.0, 0.0)
-    if not 1 <= high - low <= 3:
-        return {"type": "log"}
+    if high - low > 3:
+        return {"type": "log", "exponentformat": "power", "dtick": int(np.ceil((high - low) / 8))}
+    if high - low < 1:
+        return {"type": "log", "exponentformat": "power"}
     ticks = [step * 10.0**power for power in range(int(np.floor(low)), int(np.ceil(high)) + 1) for step in (1, 2, 5)]
     return {"type": "log", "tickvals": tidy_list(np.array(ticks)), "ticktext": [short(tick) for tick in ticks]}
 

@@ -18,6 +18,7 @@ from utils.show.words import labels_for, sentences
 
 MOST_CELLS = 20_000
 ACROSS, GAP = 4, 34  # panels in a row, and the pixels between two rows of them
+MOST_LABELS = 12  # up to so many rows or columns of a panel have their labels written
 
 
 def matrix(
@@ -102,15 +103,14 @@ def matrices(
         heatmap |= {"xaxis": f"x{number}", "yaxis": f"y{number}", "coloraxis": "coloraxis"}
         heatmap["hovertemplate"] = f"{theme.plotly_text(name)}<br>{heatmap['hovertemplate']}"
         data.append(heatmap)
-        hidden = {"showticklabels": False, "showline": True, "mirror": True, "title": {"text": ""}}
-        axes[f"xaxis{number}"] = theme.categories(
-            column_labels, "", domain=[left, right], anchor=f"y{number}", **hidden
-        )
+        # Names stand once: the columns' below the last panel of a column, the rows' beside the first of a row.
+        below = _outer(column_labels, column_name, place + ACROSS >= len(grid))
+        beside = _outer(row_labels, row_name, place % ACROSS == 0)
+        axes[f"xaxis{number}"] = theme.categories(column_labels, "", domain=[left, right], anchor=f"y{number}", **below)
         axes[f"yaxis{number}"] = theme.categories(
-            row_labels, "", domain=[bottom, top], anchor=f"x{number}", autorange="reversed", **hidden
+            row_labels, "", domain=[bottom, top], anchor=f"x{number}", autorange="reversed", **beside
         )
         words.append(_words_at(name, (left + right) / 2, top, "center", "bottom", 12))
-    words.append(_words_at(f"rows: {row_name}, columns: {column_name}", 0, 0, "left", "top", 11))
     scale = theme.color_scale(*_extremes(grid), diverging)
     coloraxis = {
         "colorscale": scale["colorscale"],
@@ -118,8 +118,9 @@ def matrices(
         "cmax": scale["zmax"],
         "colorbar": theme.colorbar(value_name),
     }
-    layout = theme.layout(height + 38, above=theme.COLORBAR, coloraxis=coloraxis, annotations=words, **axes)
-    layout["margin"] |= {"l": 8, "r": 8, "b": 24}
+    room = 24 + slant(column_labels) if len(column_labels) <= MOST_LABELS else 24
+    layout = theme.layout(height + 38 + room, above=theme.COLORBAR, coloraxis=coloraxis, annotations=words, **axes)
+    layout["margin"] |= {"l": 8, "r": 8, "b": room}
     body = _in_words(grid, names, row_labels, column_labels)
     head = f"{len(names)} panels; rows: {row_name}, columns: {column_name}; the largest cells of each"
     return Figure(data, layout, title, note, f"{head}\n{body}")
@@ -182,6 +183,14 @@ def _words_at(text: str, x: float, y: float, xanchor: str, yanchor: str, size: i
         "showarrow": False,
         "font": {"size": size},
     }
+
+
+def _outer(labels: list[str], name: str, named: bool) -> dict:
+    """An axis of a panel: a frame, and on an outer side its name, with the labels where there is room for them."""
+    shown = named and len(labels) <= MOST_LABELS
+    tick = {"showticklabels": shown, "tickfont": {"size": 10}} if shown else {"showticklabels": False}
+    words = {"text": theme.plotly_text(name), "font": {"size": 11}} if named else {"text": ""}
+    return {"showline": True, "mirror": True, "title": words, **tick}
 
 
 def _in_words(grid: np.ndarray, names: list[str], rows: list[str], columns: list[str]) -> str:

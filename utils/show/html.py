@@ -15,7 +15,7 @@ CODE = "var(--jp-code-font-family, monospace)"
 # For the plotly figure in the same output area as the note. Text in the theme's color; on a dark page a heatmap and
 # its color bar turned round (hue kept), so that zero is nearest to the page there too, and lines a little brighter.
 _PLOT = ".jp-OutputArea:has(.book-note) .js-plotly-plot "
-_TEXT = ":is(.xtick,.ytick,.infolayer g,.annotation,.scatterlayer) text"
+_TEXT = ":is([class$=tick],.infolayer g,.annotation,.scatterlayer) text"
 _THEME = (
     f"<style>{_PLOT}{_TEXT}{{fill:var(--jp-content-font-color1)!important}}"
     f"[data-jp-theme-light=false] {_PLOT}:is(.heatmaplayer,.cbfills){{filter:invert(1) hue-rotate(180deg)}}"
