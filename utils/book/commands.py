@@ -27,8 +27,12 @@ def build(
     timeout: Timeout = 600.0,
     as_json: AsJson = False,
 ) -> None:
-    """Make the notebooks of chapters/ and solutions/ from their source, solutions/NN_slug.py."""
+    """Make the notebooks of chapters/ and solutions/ from their source, solutions/NN_slug.py.
+
+    The glossary and the list of exercises, which lie beside them, are made anew each time.
+    """
     from utils.book.check import check_chapter, strays
+    from utils.book.pages import check_pages, write_pages
     from utils.book.progress import progress
     from utils.book.shelf import the_book
 
@@ -36,7 +40,7 @@ def build(
     names = shelf.choose(chapters)
     if check:
         problems = [problem for name in names for problem in check_chapter(shelf, name)]
-        problems += [] if chapters else strays(shelf)
+        problems += [] if chapters else strays(shelf) + check_pages(shelf)
         _tell(problems, {"chapters": names}, as_json, sound="As the source says: " + ", ".join(names))
         return
 
@@ -54,7 +58,14 @@ def build(
         what = "changed " + " and ".join(one.changed) if one.changed else "unchanged"
         sizes = f"chapter {one.chapter_bytes / 1000:.0f} KB, solution {one.solution_bytes / 1000:.0f} KB"
         typer.echo(f"{one.chapter}: {what}; {sizes}{'' if one.executed else '; not executed'}", err=as_json)
-    _tell(problems, {"built": [vars(one) for one in built]}, as_json)
+    pages = []
+    try:
+        pages = write_pages(shelf)
+    except SourceProblem:  # said above, or by the build of the chapter that it is about
+        typer.echo("The glossary and the list of exercises wait until every chapter's source can be read.", err=True)
+    for page in pages:
+        typer.echo(f"{page}: changed", err=as_json)
+    _tell(problems, {"built": [vars(one) for one in built], "pages": pages}, as_json)
 
 
 def run(chapters: Chapters = None, timeout: Timeout = 600.0, as_json: AsJson = False) -> None:

@@ -11,6 +11,7 @@ from html.parser import HTMLParser
 from itertools import pairwise
 
 from utils.book.coverage import rows
+from utils.book.glossary import terms, undefined
 from utils.book.magics import magic_problems
 from utils.book.problems import Problem
 from utils.book.source import Cell, Chapter
@@ -34,6 +35,9 @@ def _all(chapter: Chapter) -> Iterator[tuple[int, str]]:
         for row in cell.flags.covers:
             if row not in rows():
                 yield cell.line - 1, f"covers names {row}, which is no row of coverage.toml: correct it."
+        for name in cell.flags.terms:
+            if name not in terms():
+                yield cell.line - 1, undefined(name)
         if cell.kind == "code":
             yield from magic_problems(chapter, cell)
             yield from _too_long(cell)

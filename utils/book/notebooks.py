@@ -14,6 +14,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
+from utils.book.links import linked
 from utils.book.problems import BuildProblem
 from utils.book.source import Cell, Chapter
 from utils.book.strip import chapter_text, solution_text
@@ -123,7 +124,8 @@ def _cell(chapter: Chapter, cell: Cell, text: str) -> dict:
     metadata = {"book": {name: value for name, value in of_book.items() if value}}
     if flags.tags:
         metadata["tags"] = list(flags.tags)
-    made = {"id": cell_id(chapter.name, flags.key), "cell_type": cell.kind, "metadata": metadata, "source": text}
+    made = {"id": cell_id(chapter.name, flags.key), "cell_type": cell.kind, "metadata": metadata}
+    made["source"] = linked(chapter, cell, text)
     if cell.kind == "code":
         made |= {"execution_count": None, "outputs": []}
     return made
