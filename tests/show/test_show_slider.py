@@ -59,6 +59,11 @@ def test_a_person_gets_a_slider_that_redraws(run):
     assert PLOTLY not in redrawn[drawing - 1], "JupyterLab would keep the figure that it has"
 
 
+def test_a_long_name_is_not_cut_off():
+    slider = show.slider(lambda t: show.table([[t]], ["t"], title="t", note="n"), range(3), name="temperature")
+    assert slider._widget().style.description_width == "initial"
+
+
 def test_outside_a_notebook_it_is_text():
     text = str(show.slider(lambda n: show.table([[n]], ["n"], title=f"At {n}", note="n"), range(3), name="n"))
     assert text.startswith("At 0\n") and text.endswith("from 0 to 2. Shown: n = 0.")

@@ -65,8 +65,8 @@ class Slider:
         except ImportError:
             return None
         options = [(short(place), place) for place in self.places]
-        wide = Layout(width="min(36em, 95%)")
-        return SelectionSlider(options=options, value=self.start, description=self.name, layout=wide)
+        wide, whole_name = Layout(width="min(36em, 95%)"), {"description_width": "initial"}
+        return SelectionSlider(options=options, value=self.start, description=self.name, layout=wide, style=whole_name)
 
 
 def slider(
