@@ -100,6 +100,7 @@ class Watch:
     """Collects the forbidden calls that an answer makes, by the name that the exercise uses for them."""
 
     def __init__(self, forbidden: tuple[str, ...]):
+        self.forbidden = forbidden
         self.seen: list[str] = []
         self.names = {inner: name for name in forbidden for inner in FAMILIES.get(name, ()) + FUSED.get(name, ())}
         self.modules = {module: name for name in forbidden for module in MODULES.get(name, ())}
@@ -169,12 +170,45 @@ class _Dispatch(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
+# An answer that runs in another process is watched there: `elsewhere` says so, and what it saw is noted here.
+_now: list[Watch] = []
+_elsewhere: list[bool] = []
+
+
+@contextmanager
+def elsewhere() -> Iterator[None]:
+    """Answers that are called from here run, and are watched, in another process."""
+    _elsewhere.append(True)
+    try:
+        yield
+    finally:
+        _elsewhere.pop()
+
+
+def forbidden_now() -> tuple[str, ...]:
+    """What the answer that is called now may not call."""
+    return _now[-1].forbidden if _now else ()
+
+
+def note_seen(name: str) -> None:
+    """The other process saw this call."""
+    if _now and name in _now[-1].forbidden and name not in _now[-1].seen:
+        _now[-1].seen.append(name)
+
+
 @contextmanager
 def watching(forbidden: tuple[str, ...]) -> Iterator[Watch]:
     """While the answer runs. Nothing is watched where nothing is forbidden."""
     watch = Watch(forbidden)
     if not forbidden:
         yield watch
+        return
+    if _elsewhere:
+        _now.append(watch)
+        try:
+            yield watch
+        finally:
+            _now.pop()
         return
     with _threads_too(watch), _watched(watch):
         yield watch
