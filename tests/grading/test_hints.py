@@ -85,7 +85,13 @@ def test_the_picture_tells_states_apart_without_color():
 
 def test_a_later_cell_uses_the_books_own_until_the_learners_passes(capsys):
     assert use(attention_scores) is exercise("05.2").solution
-    assert "has not passed exercise 05.2" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "has not passed exercise 05.2" in said and 'grade(attention_scores, "05.2")' in said
+
+
+def test_a_later_chapter_is_told_which_exercise_the_books_own_is_from(capsys):
+    assert use(None, "09.7") is exercise("09.7").solution
+    assert capsys.readouterr().out == "Using the book's generate (exercise 09.7).\n"
 
 
 def test_each_graded_answer_is_an_attempt_and_what_passes_is_used(pocket):

@@ -10,7 +10,9 @@ import torch
 
 from utils.exercises import exercise
 from utils.grading import check
+from utils.grading.compare import structure
 from utils.grading.facts import facts_of, figures, place
+from utils.grading.general import Scene, find
 from utils.grading.report import to_html, to_text
 from utils.grading.verdict import Mismatch, Verdict
 
@@ -259,3 +261,40 @@ def test_a_lost_dtype_comes_with_its_remedy(pocket):
         return scores.masked_fill(hidden, torch.finfo(torch.float32).min)
 
     assert "finfo(x.dtype)" in check("05.3", lowest, pocket).message
+
+
+@pytest.mark.parametrize(
+    "want, got, said",
+    [
+        ([0] * 12, b"twelve bytes", "Give a list of 12 whole numbers, not a bytes object."),
+        ((torch.ones(2),), torch.ones(2), "Give a tuple of 1 tensor, not a tensor of shape (2,)."),
+        ([1.5, 2.5], [1.5], "Give 2 numbers; there are 1."),
+        ([b"a", 1], None, "Give a list of 2 values, not None."),
+    ],
+)
+def test_it_is_said_what_a_list_is_to_hold(want, got, said):
+    assert structure(got, want).message == said
+
+
+def test_axes_of_no_name_are_not_called_by_their_length(pocket):
+    """ln_scale gives "... 1": the last axis has no name either."""
+    verdict = check("04.1", lambda x, eps: exercise("04.1").solution(x, eps) ** 2, pocket)
+    assert [name for name, _ in verdict.wanted_shape] == ["axis 0", "axis 1", "axis 2"]
+    assert facts_of(verdict).shape.startswith("Shape: axis 0 = 2, axis 1 = ")
+
+
+def test_sentences_about_axes_of_no_name_read_well():
+    want = torch.arange(24.0).reshape(2, 3, 4) ** 2
+    found = find(Scene(want.sum(0), want, ("axis 0", "axis 1", "d_model")))
+    assert found[0] == ("summed_away", "The values are summed over axis 0: the result keeps all 2 entries.")
+    found = find(Scene(want[:, 0], want, ("batch", "pos", "d_model")))
+    assert found[0] == ("first_only", "Only the first entry of the pos axis is there: the result must keep all 3.")
+
+
+def test_a_parameter_changed_where_gradients_are_on_is_told_about_no_grad(pocket):
+    def load_weights(model, weights):
+        for name, parameter in model.named_parameters():
+            parameter.copy_(weights[name])
+
+    verdict = check("07.3", load_weights, pocket)
+    assert verdict.stage == "runs" and "with torch.no_grad():" in verdict.message

@@ -235,15 +235,19 @@ def axis_names(annotation: Any) -> tuple[str, ...] | None:
 
 
 def named_axes(annotation: Any, ndim: int) -> tuple[str, ...]:
-    """Axis names for a tensor of `ndim` axes: `...` is filled up, unknown axes are numbered."""
-    names = axis_names(annotation)
-    if names is None:
-        return tuple(f"axis {i}" for i in range(ndim))
+    """Axis names for a tensor of `ndim` axes: `...` is filled up; axes of no name, or a number for one, are numbered.
+
+    >>> import jaxtyping, torch
+    >>> named_axes(jaxtyping.Float[torch.Tensor, "... pos 1"], 4)
+    ('axis 0', 'axis 1', 'pos', 'axis 3')
+    """
+    names = axis_names(annotation) or ()
     if "..." in names:
         at = names.index("...")
-        filler = tuple(f"axis {i}" for i in range(at, at + ndim - len(names) + 1))
-        names = names[:at] + filler + names[at + 1 :]
-    return names if len(names) == ndim else tuple(f"axis {i}" for i in range(ndim))
+        names = names[:at] + ("0",) * (ndim - len(names) + 1) + names[at + 1 :]
+    if len(names) != ndim:
+        names = ("0",) * ndim
+    return tuple(f"axis {i}" if name.isdigit() else name for i, name in enumerate(names))
 
 
 def bound_sizes(exercise: Exercise, args: tuple) -> dict[str, int]:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from utils.grading.plain import Refused, describe
+from utils.grading.text import counted
 from utils.grading.tolerance import TABLE, allowed, kind_of
 from utils.grading.trees import leaves
 
@@ -58,9 +59,9 @@ def _types(got: Any, want: Any, path: str) -> Difference | None:
     place = f" at {path}" if path else ""
     if type(want) in (tuple, list):
         if not isinstance(got, (tuple, list)):
-            return wrong(f"Give a {type(want).__name__} of {len(want)}{place}, not {describe(got)}.")
+            return wrong(f"Give a {type(want).__name__} of {_entries(want)}{place}, not {describe(got)}.")
         if len(got) != len(want):
-            return wrong(f"Give {len(want)} values{place}; there are {len(got)}.{_first_other(got, want)}")
+            return wrong(f"Give {_entries(want)}{place}; there are {len(got)}.{_first_other(got, want)}")
         return next(
             (d for i, (g, w) in enumerate(zip(got, want, strict=True)) if (d := _types(g, w, f"{path}[{i}]"))), None
         )
@@ -91,6 +92,26 @@ def _types(got: Any, want: Any, path: str) -> Difference | None:
         kind = {str: "a string", bytes: "a bytes object"}.get(type(want), f"a {type(want).__name__}")
         return wrong(f"Expected {kind}{place}, not {describe(got)}.")
     return None
+
+
+# What the entries of a list are called, by their common type.
+_ENTRIES = (
+    (bool, "value"),
+    (int, "whole number"),
+    (float, "number"),
+    (str, "string"),
+    (bytes, "bytes object"),
+    (Tensor, "tensor"),
+    (tuple, "tuple"),
+    (list, "list"),
+    (dict, "dict"),
+)
+
+
+def _entries(want: tuple | list) -> str:
+    """How many entries of which kind: "12 whole numbers", "1 tensor", "3 values" where they are of several kinds."""
+    kinds = (noun for kind, noun in _ENTRIES if want and all(isinstance(entry, kind) for entry in want))
+    return counted(len(want), next(kinds, "value"))
 
 
 def _first_other(got: tuple | list, want: tuple | list) -> str:

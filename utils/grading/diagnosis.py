@@ -18,12 +18,17 @@ from utils.exercises.draw import VARIATIONS, Draw
 from utils.grading import compare, general
 from utils.grading.cases import BY_ORACLE, Case
 from utils.grading.held import Patches
-from utils.grading.raised import error_sentence
+from utils.grading.raised import error_sentence, text_of
 from utils.grading.run import Outcome, run
 from utils.grading.trees import leaves, tree_map
 from utils.grading.trial import Trial, at_most_float32, outcome_of, seen_of
 
 _FIGURES = re.compile(r"-?\d[\d.]*(?:e[+-]?\d+)?")
+_LINE = re.compile(r", in the line `[^`]*`")
+# How alike two outcomes are: the same; errors that say the same but for figures; errors of one kind; not alike.
+SAME, WORDS_ONLY, KIND_ONLY, NOT = 1.0, 0.75, 0.5, 0.0
+# In these errors the figures are the operands' shapes, which tell one mistake from another.
+_SHAPES = ("cannot be multiplied", "must match", "Expected size", "out of bounds for dimension")
 
 
 @dataclass(frozen=True)
@@ -65,21 +70,28 @@ def _may_go_on(failed: Trial) -> bool:
 
 
 def _fitting(exercise: Exercise, failed: Trial, passed: Sequence[Trial], later: Sequence[Trial]) -> list[Wrong]:
-    """Wrong answers that give the learner's result everywhere; failing that, on the failed case and most others."""
-    scored: list[tuple[float, Wrong]] = []
+    """Wrong answers that give the learner's result everywhere; failing that, on the failed case and most others.
+
+    Errors of one kind that say different things show one mistake only where the learner is right on other cases and
+    the wrong answer is right and wrong on the same ones; an answer that always fails may do so for any reason.
+    """
+    scored: list[tuple[float, float, Wrong]] = []
     split: tuple[list[Trial], list[Trial]] | None = None
     for wrong in exercise.wrongs:
-        if not _same(exercise, failed, wrong) or _right_here(exercise, failed, wrong):
+        likeness = _likeness(exercise, failed, wrong)
+        if likeness == NOT or _right_here(exercise, failed, wrong):
             continue
-        split = split or _by_rightness(exercise, passed, later)
-        share = _share_explained(exercise, wrong, *split)
-        if failed.outcome.error is not None and split[1] and share <= 0.5:
-            continue  # the same kind of error alone says little
-        scored.append((share, wrong))
+        right, off = split = split or _by_rightness(exercise, passed, later)
+        elsewhere = [_likeness(exercise, trial, wrong) for trial in off]
+        apart = sum(_likeness(exercise, trial, wrong) == NOT for trial in right)
+        share = _share_explained(elsewhere, apart)
+        if failed.outcome.error is not None and share <= KIND_ONLY and (apart or NOT in elsewhere or off and not right):
+            continue
+        scored.append((share, likeness, wrong))
     if not scored:
         return []
-    best = max(share for share, _ in scored)
-    return [wrong for share, wrong in scored if share == best and best >= 0.5]
+    best = max(found[:2] for found in scored)
+    return [wrong for *found, wrong in scored if tuple(found) == best and best[0] >= 0.5]
 
 
 def _by_rightness(
@@ -92,14 +104,16 @@ def _by_rightness(
     return sides
 
 
-def _share_explained(exercise: Exercise, wrong: Wrong, right: Sequence[Trial], off: Sequence[Trial]) -> float:
-    """How many of the learner's other wrong results this program gives, less what it gets wrong where they are right.
+def _share_explained(elsewhere: Sequence[float], apart: int) -> float:
+    """How many of the learner's other wrong results a program gives, less what it gets wrong where they are right.
 
     Cases on which both are right say nothing: for a yes or no they would count as agreement by chance.
+
+    Args:
+        elsewhere: how like the learner's its results are, where those are wrong.
+        apart: on how many cases the learner is right and it is not.
     """
-    explained = sum(_same(exercise, trial, wrong) for trial in off)
-    apart = sum(not _same(exercise, trial, wrong) for trial in right)
-    return explained / (len(off) + apart) if off or apart else 1.0
+    return sum(elsewhere) / (len(elsewhere) + apart) if elsewhere or apart else 1.0
 
 
 def _is_right(exercise: Exercise, case: Case, outcome: Outcome) -> bool:
@@ -107,11 +121,20 @@ def _is_right(exercise: Exercise, case: Case, outcome: Outcome) -> bool:
     return same_outcome(_seen(exercise, case, outcome), _seen(exercise, case, right), case.visible)
 
 
-def _same(exercise: Exercise, trial: Trial, wrong: Wrong) -> bool:
+def _likeness(exercise: Exercise, trial: Trial, wrong: Wrong) -> float:
+    """A learner's outcome beside a wrong answer's: SAME, WORDS_ONLY, KIND_ONLY or NOT."""
     ours, theirs = _seen(exercise, trial.case, trial.outcome), _seen_of(exercise, trial.case, wrong)
     if isinstance(trial.want, Tensor) and isinstance(ours.value, Tensor) is not isinstance(theirs.value, Tensor):
-        return False  # a number and a tensor of one value are alike only where a number is wanted
-    return same_outcome(ours, theirs, trial.case.visible)
+        return NOT  # a number and a tensor of one value are alike only where a number is wanted
+    if not same_outcome(ours, theirs, trial.case.visible):
+        return NOT
+    if ours.error is None or isinstance(ours.error, Unfit):
+        return SAME
+    mine, other = text_of(ours.error), text_of(theirs.error)
+    if mine == other:
+        return SAME
+    words_alone = _FIGURES.sub("#", mine) == _FIGURES.sub("#", other) and not any(said in mine for said in _SHAPES)
+    return WORDS_ONLY if words_alone else KIND_ONLY
 
 
 # What the wrong answers of the exercise that was graded last give, by case: another attempt meets the same cases.
@@ -158,7 +181,7 @@ def _seen(exercise: Exercise, case: Case, outcome: Outcome) -> Outcome:
 
 
 def same_outcome(a: Outcome, b: Outcome, visible: Tensor | None = None) -> bool:
-    """Whether two runs came to the same: the same kind of error, or results that agree where they are compared."""
+    """Whether two runs came to the same: errors of one kind, or results that agree where they are compared."""
     if isinstance(a.error, Unfit) and isinstance(b.error, Unfit):
         return a.error.kind == b.error.kind
     if a.error is not None or b.error is not None:
@@ -392,11 +415,16 @@ def which_property(
     """
     fits = []
     for wrong in exercise.wrongs:
-        if all(_same(exercise, trial, wrong) for trial in trials):
+        if all(_likeness(exercise, trial, wrong) != NOT for trial in trials):
             theirs = property_failure(exercise, key, wrong.answer, seed, device)
-            if theirs and _FIGURES.sub("#", theirs) == _FIGURES.sub("#", sentence):
+            if theirs and _without_particulars(theirs) == _without_particulars(sentence):
                 fits.append(wrong)
     return Diagnosis(tuple(w.key for w in fits), tuple(dict.fromkeys(w.message for w in fits)))
+
+
+def _without_particulars(sentence: str) -> str:
+    """Without figures and the learner's own line of code."""
+    return _FIGURES.sub("#", _LINE.sub("", sentence))
 
 
 def property_failure(

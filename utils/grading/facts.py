@@ -56,7 +56,8 @@ def facts_of(verdict: Verdict) -> Facts:
     word = {"passed": "Passed", "unwritten": "Not written yet", "not yet": "Not yet"}[state]
     columns = _columns(verdict.wanted_shape, verdict.got_shape)
     same = columns and not any(column.differs for column in columns)
-    lengths = ", ".join(f"{column.name} {column.wanted}" for column in columns)
+    joint = " = " if any(" " in column.name for column in columns) else " "
+    lengths = ", ".join(f"{column.name}{joint}{column.wanted}" for column in columns)
     mismatch = verdict.mismatch
     return Facts(
         state=state,

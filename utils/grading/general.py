@@ -148,14 +148,14 @@ def missing_axis(scene: Scene) -> Finding | None:
             if agree(flat, want.select(i, 0).contiguous()):
                 return (
                     "first_only",
-                    f"Only the first entry of the {name} axis is there: the result must keep all {want.shape[i]}.",
+                    f"Only the first entry of {_axis(name)} is there: the result must keep all {want.shape[i]}.",
                 )
             if want.is_floating_point():
                 for word, reduced in (("summed", want.sum(i)), ("averaged", want.mean(i))):
                     if agree(flat, reduced):
                         return (
                             f"{word}_away",
-                            f"The {name} axis was {word} away: the result must keep all {want.shape[i]} entries.",
+                            f"The values are {word} over {_axis(name)}: the result keeps all {want.shape[i]} entries.",
                         )
     return None
 
@@ -309,6 +309,11 @@ def _far(scene: Scene, axis: int) -> bool:
         return True
     gap, size = (got.double() - want.double()).abs(), want.double().nan_to_num(posinf=0, neginf=0).abs().amax()
     return bool(((gap <= 1e-3 * size) if want.is_floating_point() else (gap == 0)).double().mean(1).max() <= 0.5)
+
+
+def _axis(name: str) -> str:
+    """An axis in words: "the pos axis", or "axis 1" where it has no name."""
+    return name if " " in name else f"the {name} axis"
 
 
 def _at(name: str, i: int) -> str:

@@ -42,13 +42,21 @@ def grade(answer: Any, exercise_id: str | None = None, *, reference: Any = None,
 def use(answer: Any, exercise_id: str | None = None) -> Callable:
     """The learner's own function if it passed in this kernel, else the book's, with a line that says so.
 
+    Later chapters, in whose kernel nothing was graded, give None and the id.
+
     Raises:
         UnknownExercise: no exercise has this name or id.
     """
     found = _exercise_of(answer, exercise_id)
     if answer is not None and _passed.get(found.id) is answer:
         return answer
-    print(f"Using the book's {found.name}: yours has not passed exercise {found.id} yet.")
+    if answer is None:
+        print(f"Using the book's {found.name} (exercise {found.id}).")
+    else:
+        print(
+            f"Using the book's {found.name}: yours has not passed exercise {found.id} in this notebook yet. "
+            f'grade({found.name}, "{found.id}") tries it.'
+        )
     return found.solution
 
 

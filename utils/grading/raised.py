@@ -37,17 +37,26 @@ def error_sentence(error: BaseException) -> str:
     return f"The answer raised {describe_error(error)}.{_remedy(text_of(error))}"
 
 
-# What torch says where two dtypes meet, or where a number is too large for one.
-_DTYPES = ("same dtype", "expected scalar type", "scalar type", "without overflow")
+# What torch's errors say, and what helps, where their own words do not.
+_REMEDIES = (
+    (  # two dtypes meet, or a number is too large for one
+        ("same dtype", "expected scalar type", "scalar type", "without overflow"),
+        "Inputs come in float32, float64 and bfloat16: give what you make the input's dtype (dtype=x.dtype), and use "
+        "-torch.inf or torch.finfo(x.dtype).min for a very low number.",
+    ),
+    (
+        ("requires grad is being used in an in-place operation", "requires grad that is being used in an in-place"),
+        "Parameters are changed in place only where no gradient is recorded: put `with torch.no_grad():` around it.",
+    ),
+    (
+        ("Can't call numpy() on Tensor that requires grad",),
+        "Stay in torch, or take the values out first with x.detach().",
+    ),
+)
 
 
 def _remedy(said: str) -> str:
-    if any(words in said for words in _DTYPES):
-        return (
-            " Inputs come in float32, float64 and bfloat16: give what you make the input's dtype (dtype=x.dtype), and "
-            "use -torch.inf or torch.finfo(x.dtype).min for a very low number."
-        )
-    return ""
+    return next((f" {help}" for words, help in _REMEDIES if any(word in said for word in words)), "")
 
 
 def describe_error(error: BaseException) -> str:
