@@ -20,12 +20,11 @@ from utils.exercises.ch05 import attention_out, attention_scores, mix_values, pr
 from utils.exercises.ch06 import mlp
 from utils.exercises.declare import Exercise, Unfit
 from utils.exercises.scripted import ROLES, scripted_model
-from utils.exercises.small import small_model
+from utils.exercises.small import LARGE, Untouched, small_model
 
 # models and how they are left ────────────────────────────────────────────────────────────────────────────────────────
 
 MLP = ("W_in", "b_in", "W_out", "b_out")
-LARGE = 1_000_000  # numbers; the token table is larger and is not looked at
 EVERY = 97  # where a vocabulary is large, each 97th logit is compared
 
 
@@ -58,22 +57,11 @@ def _left_alone(model) -> Iterator[None]:
     Raises:
         Unfit: a hook is left behind, or weights are not what they were.
     """
-    parts = [m for m in model.modules() if hasattr(m, "fwd_hooks") or m._forward_hooks or m._forward_pre_hooks]
-    before = {id(m): {*m._forward_hooks, *m._forward_pre_hooks} for m in parts}
-    weights = [(p, p.detach().clone()) for p in model.parameters() if p.numel() <= LARGE]
-    training = model.training
+    before = Untouched(model)
     try:
         yield
-        left = any([_remove_hooks(m, before.get(id(m), set())) for m in model.modules()])
-        changed = any(not torch.equal(p, was) for p, was in weights)
     finally:
-        for m in model.modules():
-            _remove_hooks(m, before.get(id(m), set()))
-        with torch.no_grad():
-            for p, was in weights:
-                p.copy_(was)
-        if model.training is not training:
-            model.train(training)
+        left, changed = before.restore()
     if left:
         raise Unfit(
             "A hook is left behind on the model, and acts in every later run: use run_with_hooks, or remove it."
