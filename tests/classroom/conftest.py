@@ -10,16 +10,10 @@ import pytest
 from utils.paths import chapters_dir
 
 SHIPPED = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(chapters_dir().glob("*.ipynb"))}
+for _notebook in SHIPPED.values():
+    for _cell in _notebook["cells"]:
+        _cell["source"] = "".join(_cell["source"])
 CHAPTER = "05_attention"
-
-
-def answer(exercise, chapter=CHAPTER):
-    """The answer cell of an exercise in a notebook's JSON."""
-
-    def find(notebook):
-        return next(c for c in notebook["cells"] if c["metadata"].get("book", {}).get("exercise") == exercise)
-
-    return find
 
 
 @pytest.fixture
@@ -32,7 +26,7 @@ def make_notebook():
             exercise = cell["metadata"].get("book", {}).get("exercise")
             line = (answers or {}).get(exercise, all_others) if exercise else None
             if line is not None:
-                source = "".join(cell["source"])
+                source = cell["source"]
                 stub = next(row for row in source.split("\n") if "raise NotImplementedError" in row)
                 indent = stub[: len(stub) - len(stub.lstrip())]
                 cell["source"] = source.replace(stub, "\n".join(indent + row for row in line.split("\n")))

@@ -130,6 +130,7 @@ def _added(source: str, shipped: str) -> str:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ""
     taken = {name for node in books.body for name in _binds(node)}
+    taken |= {n.id for n in ast.walk(books) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     new = [node for node in mine.body if (names := _binds(node)) and not names & taken]
     return "\n\n".join(ast.get_source_segment(source, node) or "" for node in new)
 

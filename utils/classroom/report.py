@@ -10,7 +10,6 @@ from itertools import combinations
 from typing import Any
 
 from utils.classroom.exports import total
-from utils.classroom.feedback import SENTENCES
 from utils.classroom.known import chapters
 from utils.classroom.marks import ExerciseMark
 from utils.classroom.pages import file_name, render
@@ -25,6 +24,21 @@ SIGNS = {
     "timeout": ("∞", "bad", "took too long"),
     "crashed": ("!", "bad", "crashed"),
     "not_run": ("?", "bad", "could not be run"),
+}
+# What went wrong where no misconception explains it, by the check that decided.
+STAGES = {
+    "there": "nothing of this name",
+    "callable": "no function",
+    "signature": "other parameters",
+    "runs": "an error is raised",
+    "allowed": "a call that is not allowed",
+    "type": "another type",
+    "shape": "another shape",
+    "dtype": "another dtype",
+    "device": "another device",
+    "untouched": "the input is changed",
+    "finite": "values that are not finite",
+    "property": "a property does not hold",
 }
 TROUBLE = ("timeout", "crashed", "not_run")
 UNWRITTEN = ("not_written", "missing")
@@ -43,7 +57,7 @@ class Tally:
     by_exercise: dict[str, Counter] = field(default_factory=lambda: defaultdict(Counter))
     mistakes: dict[tuple[str, str], list[str]] = field(default_factory=lambda: defaultdict(list))
     sentences: dict[tuple[str, str], str] = field(default_factory=dict)
-    unnamed: Counter = field(default_factory=Counter)
+    unnamed: dict[str, Counter] = field(default_factory=lambda: defaultdict(Counter))
     trouble: list[tuple[str, str, str]] = field(default_factory=list)
     tables: dict[str, list[dict]] = field(default_factory=lambda: defaultdict(list))
     notes: list[tuple[str, str]] = field(default_factory=list)
@@ -75,7 +89,7 @@ class Tally:
             return
         key = mark.verdict.get("diagnosis")
         if not key:
-            self.unnamed[mark.exercise] += 1
+            self.unnamed[mark.exercise][STAGES.get(mark.verdict["stage"], "other values")] += 1
             return
         self.mistakes[mark.exercise, key].append(student)
         self.sentences.setdefault((mark.exercise, key), mark.verdict["message"])
@@ -86,7 +100,7 @@ def in_order(slug: str) -> list[str]:
     return sorted(chapters()[slug].exercises, key=_number)
 
 
-def teachers_page(store: Store, points: Points, class_problems: list[str], title: str = "The class's report") -> str:
+def teachers_page(store: Store, points: Points, class_problems: list[str], title: str = "Report on the class") -> str:
     """The page as HTML; `class_problems` are the sentences of the intake that belong to no student."""
     tally = Tally()
     for standing in store.standings():
@@ -100,12 +114,12 @@ def teachers_page(store: Store, points: Points, class_problems: list[str], title
         book=store.book,
         tiles=_tiles(tally, problems),
         mistakes=_mistakes(tally, names),
-        unnamed=[{"exercise": e, "name": names[e], "count": n} for e, n in tally.unnamed.most_common()],
+        unnamed=_unnamed(tally, names),
         exercises=[_exercise(e, tally.by_exercise[e], names) for e in sorted(tally.by_exercise, key=_number)],
         legend=list(SIGNS.values()),
         tables=[_table(slug, rows, points) for slug, rows in sorted(tally.tables.items())],
         trouble=[
-            {"student": s, "file": file_name(s), "exercise": e, "what": SENTENCES[status].split(".")[0] + "."}
+            {"student": s, "file": file_name(s), "exercise": e, "what": SIGNS[status][2]}
             for s, e, status in tally.trouble
         ],
         pairs=pairs,
@@ -166,6 +180,15 @@ def _mistakes(tally: Tally, names: dict[str, str]) -> list[dict[str, Any]]:
         for (exercise, key), who in tally.mistakes.items()
     ]
     return sorted(found, key=lambda m: (-len(m["who"]), _number(m["exercise"]), m["message"]))
+
+
+def _unnamed(tally: Tally, names: dict[str, str]) -> list[dict[str, Any]]:
+    found = [
+        {"exercise": e, "name": names[e], "count": counts.total(),
+         "kinds": ", ".join(f"{kind} ({n})" for kind, n in counts.most_common())}
+        for e, counts in tally.unnamed.items()
+    ]  # fmt: skip
+    return sorted(found, key=lambda u: (-u["count"], _number(u["exercise"])))
 
 
 def _message(exercise: str, key: str) -> str | None:
