@@ -1,0 +1,1 @@
+"""What runs inside the sandbox. Nothing here knows a right answer, a mark or another submission."""

@@ -1,0 +1,358 @@
+"""Serves one submission: runs its cells, calls its answers on what the outside sends, sends back what they give.
+
+It judges nothing. An answer can do to this process what it likes: whatever comes out is read by the outside as values.
+"""
+
+import builtins
+import contextlib
+import linecache
+import re
+import signal
+import socket
+import sys
+import traceback
+import types
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from utils.classroom.inside import book
+from utils.classroom.inside.standins import Given, ScriptedModel
+from utils.classroom.modules import Mirror, apply_state, stamp, state_of
+from utils.classroom.peer import Exchange, Peer
+from utils.classroom.wire import Channel, Gone, Reader, WireError, Writer
+from utils.grading.plain import Refused, plain
+from utils.grading.raised import TimeUp
+from utils.grading.run import Capped, settings_restored
+from utils.grading.watch import watching
+
+MOST_TOLD = 600  # characters of an error's text
+
+
+def preload(settings: dict) -> None:
+    """Everything that takes long to load, before there is a learner's line."""
+    import einops  # noqa: F401
+    import jaxtyping  # noqa: F401
+
+    torch.set_num_threads(1)
+    book.install(settings["models"])
+
+
+class Agent(Peer):
+    """The inner end of the wall."""
+
+    strides = True
+
+    def __init__(self, sock: socket.socket):
+        super().__init__(Channel(sock))
+        self.ops |= {"run": self.run, "look": self.look, "call": self.call_answer, "method": self.call_method}
+        self.module = types.ModuleType("__main__")
+        self.names = self.module.__dict__
+        sys.modules["__main__"] = self.module
+        self.given: dict[int, Any] = {}
+        self.number_given: dict[int, int] = {}
+        self.before: list[tuple[int, Any, Any]] = []
+        self.kept: list[Any] = []
+        self.extra: dict[str, Any] = {}
+        book.book_functions = self._book_function
+
+    def serve(self) -> None:
+        """Until the outside hangs up."""
+        with contextlib.suppress(Gone):
+            while True:
+                self.answer_next()
+
+    # the notebook
+
+    def run(self, fields: dict) -> list:
+        """Run cells, each (id, source), one after the other; for each the error that ended it, or None."""
+        ends = []
+        for key, source in fields["cells"]:
+            ends.append(self._run_cell(str(key), str(source), fields["plain"]["seconds"]))
+        return ends
+
+    def _run_cell(self, key: str, source: str, seconds: float) -> str | None:
+        name = f"<cell {key}>"
+        source = _without_magics(source)
+        linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+        try:
+            with _alarm(seconds), contextlib.redirect_stdout(Capped()), contextlib.redirect_stderr(Capped()):
+                exec(compile(source, name, "exec", dont_inherit=True), self.names)
+        except BaseException as error:  # noqa: BLE001  (a cell may raise anything)
+            if isinstance(error, WireError):
+                raise
+            return f"{type(error).__name__}: {_text(error)}"
+        return None
+
+    def look(self, fields: dict) -> Any:
+        """What a name of the notebook holds: its kind and its parameters."""
+        import inspect
+
+        found = self.names.get(str(fields["plain"]["name"]))
+        if found is None:
+            return None
+        kind = "class" if isinstance(found, type) else "function" if callable(found) else "other"
+        told: dict[str, Any] = {"kind": kind, "is": plain(found) if kind == "other" else None}
+        with contextlib.suppress(TypeError, ValueError):
+            parameters = inspect.signature(found).parameters.values()
+            told["parameters"] = [(p.name, int(p.kind), p.default is not p.empty) for p in parameters]
+        return told
+
+    # calls
+
+    def call_answer(self, fields: dict) -> Any:
+        """Call an answer of the notebook, or make an object of its class, which stays here."""
+        said = fields["plain"]
+        answer = self.names[str(said["name"])]
+        result = self._guarded(fields, lambda: answer(*fields["args"], **dict(fields["kwargs"])))
+        if not said["keep"]:
+            return result
+        self.kept.append(result)
+        if isinstance(result, nn.Module):
+            number = self.number(result)
+            return {"module": number, "state": state_of(result, self.stamps.setdefault(number, {}))}
+        return {"object": self.number(result), "type": type(result).__name__}
+
+    def call_method(self, fields: dict) -> Any:
+        """Call a method of an object that stayed here."""
+        target = self.mine[int(fields["plain"]["target"])]
+        name = str(fields["plain"]["method"])
+        special = {"__len__": lambda: len(target), "__next__": lambda: _next(target)}
+        return self._guarded(fields, special.get(name, lambda: getattr(target, name)(*fields["args"])))
+
+    def _module(self, fields: dict) -> Any:
+        return self._guarded(fields, lambda: Peer._module(self, fields))
+
+    def _guarded(self, fields: dict, run: Callable[[], Any]) -> Any:
+        """Run an answer under its time limit, watched for calls not allowed; note what it did to its arguments."""
+        said = fields["plain"]
+        out = Capped()
+        if said.get("random") is not None:
+            torch.set_rng_state(fields["random"])
+        with watching(tuple(said.get("forbid", ()))) as watch:
+            try:
+                with settings_restored(), contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+                    with _alarm(said.get("seconds")):
+                        value = run()
+                    return value if said.get("keep") else self._result(value)
+            finally:
+                self.extra = {"printed": out.text(), "calls": list(watch.seen)}
+
+    def _result(self, value: Any) -> dict[str, Any]:
+        """A result: an argument itself, a tensor with its gradient's way back, or a plain copy."""
+        number = self.number_given.get(id(value))
+        if number is not None and all(self._unchanged(*entry) for entry in self.before if entry[0] == number):
+            return {"itself": number}
+        if type(value) in (Tensor, nn.Parameter) and value.requires_grad and torch.is_grad_enabled():
+            if value.layout == torch.strided and value.is_floating_point():
+                return {"value": value}
+        if isinstance(value, Iterator) or _is_loader(value):
+            self.kept.append(items := iter(value))
+            return {"iterator": self.number(items)}
+        return {"value": plain(value)}
+
+    def before_reply(self, reply: dict, writer: Writer) -> None:
+        reply |= self.extra | book.disturbed()
+        changed = []
+        for number, value, was in self.before:
+            if not self._unchanged(number, value, was):
+                changed.append([number, self._content(writer, number, value)])
+        reply["changed"] = changed
+        self.extra, self.before = {}, []
+
+    def error(self, error: BaseException) -> dict:
+        """An error as its kind, the built-in kinds that it is one of, its text and the learner's line."""
+        bases = [base.__name__ for base in type(error).__mro__ if getattr(builtins, base.__name__, None) is base]
+        lines = [
+            frame.line
+            for frame in traceback.extract_tb(error.__traceback__)
+            if frame.filename.startswith("<cell ") and frame.line
+        ]
+        kind = "TimeUp" if isinstance(error, TimeUp) else type(error).__name__
+        return {"kind": kind, "bases": bases, "text": _text(error), "line": lines[-1].strip() if lines else ""}
+
+    def failed(self, reply: dict) -> None:
+        """Raise in the learner's code what a function of the book raised."""
+        said = reply["error"]
+        kind = getattr(builtins, said["kind"], None)
+        raise (kind if isinstance(kind, type) and issubclass(kind, Exception) else RuntimeError)(said["text"])
+
+    # values that are not plain
+
+    def foreign_in(self, reader: Reader, node: list, exchange: Exchange) -> Any:
+        tag, number, *rest = node
+        if tag == "generator":
+            return torch.Generator().set_state(reader.read(number))
+        if tag == "given":
+            return self._receive(reader, number, exchange, *rest)
+        if tag == "module":
+            state = reader.read(rest[0])
+            if number not in self.given:
+                mirror = Mirror(self, number, state, reader.read(rest[1]))
+                self._keep(number, mirror)
+                self.mirrors[number] = mirror
+                self.stamps[number] = stamp(mirror)
+            else:
+                apply_state(self.given[number], state)
+                self.stamps[number] = stamp(self.given[number])
+            self.before.append((number, self.given[number], None))
+            return self.given[number]
+        if tag == "object":
+            if number not in self.given:
+                self._keep(number, Given.made(self, number, *rest))
+            return self.given[number]
+        if tag == "bridge":
+            return book.bridge(number)
+        if tag == "scripted":
+            if number not in self.given:
+                self._keep(number, ScriptedModel.made(self, number, *rest))
+            return self.given[number]
+        return super().foreign_in(reader, node, exchange)
+
+    def _receive(self, reader: Reader, number: int, exchange: Exchange, content: Any, leaf: Any, same: bool) -> Any:
+        """A tensor, list, dict or generator that can be changed in place: the same object for the same number."""
+        value = self.given.get(number)
+        if content is not None:
+            new = reader.read(content)
+            if value is None:
+                value = new
+                if leaf:
+                    value = nn.Parameter(new, requires_grad=leaf[0]) if leaf[1] else new.requires_grad_(leaf[0])
+                self._keep(number, value)
+            elif not same:
+                _fill(value, new)
+            if leaf:
+                value.grad = reader.read(leaf[2])
+        if leaf and leaf[0] and leaf[3]:
+            exchange.differentiated.append(value)
+        self.before.append((number, value, _snapshot(value)))
+        return value
+
+    def _keep(self, number: int, value: Any) -> None:
+        self.given[number], self.number_given[id(value)] = value, number
+
+    def foreign_out(self, writer: Writer, value: Any, exchange: Exchange) -> Any:
+        number = self.number_given.get(id(value))
+        if number is not None and not isinstance(value, Tensor):
+            return ["yours", number]
+        return None
+
+    def _unchanged(self, number: int, value: Any, was: Any) -> bool:
+        if isinstance(value, Mirror):
+            return stamp(value) == self.stamps.get(number) and self.mirrors[number] is value
+        if isinstance(value, torch.Generator):
+            return torch.equal(value.get_state(), was)
+        if isinstance(value, Tensor):
+            then, grad = was
+            return _equal(value, then) and _equal(value.grad, grad)
+        return _alike(value, was)
+
+    def _content(self, writer: Writer, number: int, value: Any) -> Any:
+        if isinstance(value, Mirror):
+            if self.mirrors[number] is not value:
+                self.mirrors[number], self.stamps[number] = value, {}
+            shared = {t.data_ptr(): n for n, t in self.given.items() if isinstance(t, Tensor)}
+            return writer.write(state_of(value, self.stamps[number], shared))
+        if isinstance(value, torch.Generator):
+            return writer.write(value.get_state())
+        if isinstance(value, Tensor):
+            return [writer.write(plain(value)), writer.write(plain(value.grad))]
+        own = {id(v): n for n, v in self.given.items()}
+        if isinstance(value, list):
+            return writer.write([("yours", own[id(v)]) if id(v) in own else ("new", plain(v)) for v in value])
+        return writer.write([(plain(k), plain(v)) for k, v in value.items()])
+
+    def _book_function(self, name: str) -> Callable:
+        """A function of an earlier chapter, which runs outside."""
+        number = self.ask("use", {}, {"name": name})
+        return lambda *args: self.ask("method", {"args": args, "kwargs": ()}, {"target": number, "method": "__call__"})
+
+
+def _next(items: Iterator) -> tuple | None:
+    """The next item in a tuple, or None after the last."""
+    for item in items:
+        return (item,)
+    return None
+
+
+def _is_loader(value: Any) -> bool:
+    """Whether something is no value but gives many, as a DataLoader does."""
+    return isinstance(value, Iterable) and isinstance(plain(value), Refused) and not hasattr(value, "shape")
+
+
+def _snapshot(value: Any) -> Any:
+    if isinstance(value, torch.Generator):
+        return value.get_state()
+    if isinstance(value, Tensor):
+        return value.detach().clone(), None if value.grad is None else value.grad.clone()
+    return value.copy()
+
+
+def _fill(value: Any, new: Any) -> None:
+    if isinstance(value, Tensor):
+        value.data = new
+    elif isinstance(value, torch.Generator):
+        value.set_state(new.get_state())
+    elif isinstance(value, list):
+        value[:] = new
+    else:
+        value.clear()
+        value.update(new)
+
+
+def _equal(now: Any, then: Any) -> bool:
+    if now is None or then is None:
+        return now is then
+    if now.shape != then.shape or now.dtype != then.dtype or now.layout != torch.strided:
+        return False
+    return torch.equal(now, then) or bool(((now == then) | ((now != now) & (then != then))).all())
+
+
+def _alike(now: Any, then: Any) -> bool:
+    if len(now) != len(then):
+        return False
+    if isinstance(now, list):
+        pairs = zip(now, then, strict=True)
+        return all(a is b or type(a) is type(b) and not isinstance(a, Tensor) and a == b for a, b in pairs)
+    return list(now) == list(then) and all(now[k] is then[k] for k in now)
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)[:MOST_TOLD]
+    except BaseException:  # noqa: BLE001  (the error's own __str__ may raise anything)
+        return "its text cannot be had"
+
+
+_MAGIC = re.compile(r"^(\s*)[%!?].*$", re.MULTILINE)
+
+
+def _without_magics(source: str) -> str:
+    """A cell without IPython's own lines; a cell magic takes the whole cell."""
+    return "" if source.lstrip().startswith("%%") else _MAGIC.sub(r"\1pass", source)
+
+
+@contextlib.contextmanager
+def _alarm(seconds: float | None) -> Iterator[None]:
+    """Raise TimeUp after so many seconds, again and again, for an answer may catch it."""
+    if seconds is None:
+        yield
+        return
+
+    on = [True]
+
+    def ring(number: int, frame: Any) -> None:
+        if on:
+            raise TimeUp
+
+    signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 0.05)
+    try:
+        yield
+    finally:
+        while on:
+            with contextlib.suppress(TimeUp):
+                on.clear()
+        signal.setitimer(signal.ITIMER_REAL, 0)

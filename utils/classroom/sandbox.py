@@ -1,0 +1,285 @@
+"""The sandbox: a bubblewrap container with a preloaded process in it, from which each submission's process is forked.
+
+What is in it: the interpreter, the installed packages, the parts of the book that answers meet (models, the tokenizer,
+the wire), read-only. What is not: exercises, oracles, the grader, solutions, chapters, other submissions, the store, a
+network, and the rest of the machine's files. See `inside.lockdown` for what each child gives up besides.
+"""
+
+import functools
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+
+from utils.classroom.problems import ClassProblem
+
+# Files and folders of the book that are bound into the sandbox, under utils/.
+PARTS = (
+    "__init__.py",
+    "errors.py",
+    "paths.py",
+    "reference",
+    "classroom/__init__.py",
+    "classroom/wire.py",
+    "classroom/peer.py",
+    "classroom/modules.py",
+    "classroom/inside",
+    "exercises/small.py",
+    "grading/plain.py",
+    "grading/raised.py",
+    "grading/run.py",
+    "grading/settings.py",
+    "grading/text.py",
+    "grading/watch.py",
+    "pocket/__init__.py",
+    "pocket/vocabulary.py",
+    "pocket/world",
+)
+READY_SECONDS = 180
+BOOK = "/book"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one submission may use.
+
+    Attributes:
+        call_seconds: of one call of an answer.
+        cell_seconds: of one cell.
+        total_seconds: wall time of the whole submission.
+        cpu_seconds: processor time of its process.
+        memory: bytes beyond what the preloaded process holds.
+        file_bytes: size of one file in /tmp.
+        tmp_megabytes: size of /tmp.
+        threads: processes and threads together.
+    """
+
+    call_seconds: float = 10.0
+    cell_seconds: float = 10.0
+    total_seconds: float = 180.0
+    cpu_seconds: int = 150
+    memory: int = 2 * 2**30
+    file_bytes: int = 16 * 2**20
+    tmp_megabytes: int = 32
+    threads: int = 24
+
+
+def available() -> str | None:
+    """None where a sandbox can be had; else the sentence that says why not and what to do."""
+    if sys.platform != "linux":
+        return "The sandbox needs Linux: grade on a Linux machine or in a Linux virtual machine, or add --no-sandbox."
+    if shutil.which("bwrap") is None:
+        return (
+            "The sandbox needs bubblewrap: install it (on Debian and Ubuntu: apt install bubblewrap), or --no-sandbox."
+        )
+    return _tried()
+
+
+@functools.lru_cache(maxsize=1)
+def _tried() -> str | None:
+    command = [*_wall(), "--ro-bind", "/usr", "/usr", *_links(), "/usr/bin/true"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        return None
+    said = (done.stderr.strip().splitlines() or ["it gave no reason"])[-1][:200]
+    return (
+        f"The sandbox cannot be made here ({said}): allow unprivileged user namespaces "
+        "(sysctl user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns), or add --no-sandbox."
+    )
+
+
+class Sandbox:
+    """The container. `spawn` gives a socket to a new submission's process; `end` kills it and all that it started."""
+
+    def __init__(self, limits: Limits, models: tuple[str, ...] = ("reference",), *, walls: bool = True):
+        self.limits, self.models, self.walls = limits, models, walls
+        self.process: subprocess.Popen | None = None
+        self.control: socket.socket | None = None
+        self.count = 0
+
+    def __enter__(self) -> "Sandbox":
+        self.start()
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Make the container and wait until everything is loaded in it.
+
+        Raises:
+            ClassProblem: it does not come up; the sentence has what it said last.
+        """
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.words = tempfile.TemporaryFile()
+        self.copies = tempfile.TemporaryDirectory()
+        settings = {
+            **asdict(self.limits),
+            "seconds": self.limits.cpu_seconds,
+            "models": list(self.models),
+            "readable": ["/usr", "/lib", "/lib64", BOOK, "/cache", *_python_folders()],
+            "walls": self.walls,
+        }
+        book = BOOK if self.walls else str(Path(__file__).resolve().parent.parent.parent)
+        code = (
+            f"import json, sys; sys.path[:0] = ['{book}']; sys.path += {_packages()!r}; "
+            "from utils.classroom.inside.nursery import main; main(int(sys.argv[1]), json.loads(sys.argv[2]))"
+        )
+        run = [_interpreter(), "-I", "-S", "-c", code, str(theirs.fileno()), json.dumps(settings)]
+        self.process = subprocess.Popen(
+            [*_wall(), *self._inside(), *run] if self.walls else run,
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=self.words,
+            stderr=self.words,
+            env=_environment()
+            if self.walls
+            else {**os.environ, **_environment(), "HOME": os.environ.get("HOME", "/tmp")},
+        )
+        theirs.close()
+        ours.settimeout(READY_SECONDS)
+        self.control = ours
+        try:
+            ready = ours.recv(16)
+        except OSError:
+            ready = b""
+        if ready != b"ready\n":
+            said = self.said()
+            self.stop()
+            raise ClassProblem(f"The sandbox did not start: {said or 'it gave no reason'}. Run `book doctor`.")
+
+    def said(self) -> str:
+        """The last line that the container's own process wrote."""
+        self.words.seek(0)
+        lines = self.words.read()[-2000:].decode(errors="replace").strip().splitlines()
+        return lines[-1][:300] if lines else ""
+
+    def stop(self) -> None:
+        """End the container and everything in it."""
+        if self.control is not None:
+            self.control.close()
+            self.control = None
+        if self.process is not None:
+            self.process.send_signal(signal.SIGKILL)
+            self.process.wait()
+            self.process = None
+            self.words.close()
+            self.copies.cleanup()
+
+    def spawn(self) -> tuple[int, socket.socket]:
+        """A new submission's process: its number, and the socket to it.
+
+        Raises:
+            ClassProblem: the container is gone and cannot be made again.
+        """
+        if self.process is None or self.process.poll() is not None:
+            self.stop()
+            self.start()
+        ours, theirs = socket.socketpair()
+        for kind in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+            ours.setsockopt(socket.SOL_SOCKET, kind, 2**20)
+            theirs.setsockopt(socket.SOL_SOCKET, kind, 2**20)
+        self.count += 1
+        socket.send_fds(self.control, [f"spawn {self.count}".encode()], [theirs.fileno()])
+        theirs.close()
+        return self.count, ours
+
+    def end(self, number: int, sock: socket.socket) -> None:
+        """Kill a submission's process with everything in its namespaces."""
+        sock.close()
+        if self.process is not None and self.process.poll() is None:
+            self.control.sendall(f"kill {number}".encode())
+
+    def _inside(self) -> list[str]:
+        """What is bound into the container, and where."""
+        from utils.reference import tokenizer_folder
+
+        tokens = Path(self.copies.name) / tokenizer_folder().name  # the cache's own files may be for its owner only
+        tokens.mkdir()
+        for file in tokenizer_folder().iterdir():
+            shutil.copyfile(file, tokens / file.name)
+        binds: list[tuple[str, str]] = [(str(folder), str(folder)) for folder in _python_folders()]
+        book = Path(__file__).resolve().parent.parent
+        binds += [(str(book / part), f"{BOOK}/utils/{part}") for part in PARTS]
+        binds.append((str(tokens), f"/cache/{tokens.name}"))
+        command = [*_folders([inside for _, inside in binds]), "--ro-bind", "/usr/lib", "/usr/lib", *_links()]
+        for outside, inside in binds:
+            command += ["--ro-bind", outside, inside]
+        for package in ("grading", "exercises"):
+            command += ["--ro-bind", str(book / "classroom/inside/__init__.py"), f"{BOOK}/utils/{package}/__init__.py"]
+        for folder in _packages():
+            if (Path(folder) / "utils").is_dir():
+                command += ["--tmpfs", f"{folder}/utils", "--remount-ro", f"{folder}/utils"]
+        for name, value in (_environment() | {"BOOK_CACHE": "/cache"}).items():
+            command += ["--setenv", name, value]
+        return [*command, "--remount-ro", "/", "--chdir", "/tmp"]
+
+
+def _wall() -> list[str]:
+    """bubblewrap without what is bound: namespaces, no capabilities, no network."""
+    command = ["bwrap", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
+    if os.geteuid() == 0:  # root needs no user namespace, and leaves its powers inside: see lockdown.leave_root
+        command += ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
+    else:
+        command += ["--unshare-user", "--cap-drop", "ALL", "--uid", "65534", "--gid", "65534"]
+    command += ["--die-with-parent", "--new-session", "--clearenv", "--hostname", "sandbox"]
+    return [*command, "--proc", "/proc", "--dev", "/dev", "--perms", "1777", "--tmpfs", "/tmp"]
+
+
+def _links() -> list[str]:
+    """The system's libraries, as they are laid out here."""
+    command: list[str] = []
+    for name in ("lib", "lib64"):
+        folder = Path("/") / name
+        if folder.is_symlink():
+            command += ["--symlink", os.readlink(folder), str(folder)]
+        elif folder.is_dir():
+            command += ["--ro-bind", str(folder), str(folder)]
+    return [
+        *command,
+        "--ro-bind-try",
+        "/usr/lib64",
+        "/usr/lib64",
+        "--ro-bind-try",
+        "/etc/ld.so.cache",
+        "/etc/ld.so.cache",
+    ]
+
+
+def _folders(targets: list[str]) -> list[str]:
+    """Every folder above the targets, open to all: bubblewrap's own are for their maker only."""
+    above = {str(parent) for target in (*targets, "/usr/lib", "/etc/x") for parent in Path(target).parents}
+    command: list[str] = []
+    for folder in sorted(above - {"/"}):
+        command += ["--perms", "0755", "--dir", folder]
+    return command
+
+
+def _interpreter() -> str:
+    return str(Path(sys.executable).resolve())
+
+
+def _python_folders() -> list[str]:
+    """The Python installation and the packages, without the folders that the system's are bound with anyway."""
+    base = Path(sys.base_prefix).resolve()
+    own = [str(base)] if base not in (Path("/usr"), Path("/usr/local")) else [_interpreter(), "/usr/local/lib"]
+    return list(dict.fromkeys([*own, *(p for p in _packages() if not Path(p).is_relative_to(base))]))
+
+
+def _packages() -> list[str]:
+    return list(dict.fromkeys(str(Path(sysconfig.get_path(name)).resolve()) for name in ("purelib", "platlib")))
+
+
+def _environment() -> dict[str, str]:
+    variables = {"PATH": "/usr/bin", "HOME": "/tmp", "LANG": "C.UTF-8", "OMP_NUM_THREADS": "1"}
+    variables |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    library = Path(sys.base_prefix).resolve() / "lib"
+    return variables | {"LD_LIBRARY_PATH": str(library), "BOOK_DATA": "/tmp/book"}

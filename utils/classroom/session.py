@@ -1,0 +1,194 @@
+"""Grades one notebook: its cells run in the sandbox, its answers are called from here, verdicts are reached here."""
+
+import dataclasses
+import time
+from types import TracebackType
+from typing import Any
+
+from utils.classroom.marks import ExerciseMark, Graded, Notebook, verdict_as_json
+from utils.classroom.plan import Step, book_cells, plan
+from utils.classroom.sandbox import Limits, Sandbox
+from utils.classroom.wire import Channel
+
+MODEL = "pocket"  # what classes are graded with: in every installation, the same everywhere
+MOST_STARTS = 6  # processes for one notebook: each answer that ends its process costs one
+
+
+class Grader:
+    """Holds a sandbox and the reference model. One for each worker process.
+
+    Args:
+        seed: of the fresh inputs of this grading.
+        sandbox: False runs answers in an ordinary process with the grader's own rights.
+        limits: what one submission may use.
+    """
+
+    def __init__(self, seed: int, sandbox: bool = True, limits: Limits | None = None):
+        self.seed, self.limits = seed, limits or Limits()
+        self.sandbox = Sandbox(self.limits, (MODEL,), walls=sandbox)
+
+    def __enter__(self) -> "Grader":
+        self.sandbox.start()
+        return self
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.sandbox.stop()
+
+    def grade(self, notebook: Notebook, student: str) -> Graded:
+        """The marks of one notebook. Never raises for anything that is in it.
+
+        Raises:
+            ClassProblem: the sandbox is gone and cannot be made again.
+        """
+        started = time.monotonic()
+        run = _Run(self, notebook)
+        try:
+            marks = run.marks()
+        finally:
+            run.stop()
+        return Graded(
+            student, notebook.chapter, notebook.digest, marks, tuple(run.notes), round(time.monotonic() - started, 3)
+        )
+
+
+class _Run:
+    """One notebook being graded: its process, and what is known about its cells."""
+
+    def __init__(self, grader: Grader, notebook: Notebook):
+        self.grader, self.notebook = grader, notebook
+        self.steps = plan(notebook)
+        self.sources = {step.exercise: step.source for step in self.steps if step.exercise}
+        self.stubs = {exercise: source for _, source, exercise, _ in book_cells(notebook.chapter) if exercise}
+        self.until = time.monotonic() + grader.limits.total_seconds
+        self.notes = list(notebook.notes)
+        self.outside: Any = None
+        self.number = 0
+        self.starts = 0
+        self.left_out: set[str] = set()
+        self.errors: dict[str, str] = {}
+        self.verdicts: dict[str, ExerciseMark] = {}
+
+    def stop(self) -> None:
+        """End the submission's process."""
+        if self.outside is not None:
+            self.grader.sandbox.end(self.number, self.outside.channel.sock)
+            self.outside = None
+
+    def marks(self) -> tuple[ExerciseMark, ...]:
+        """One for each exercise of the chapter."""
+        for exercise in self.stubs:
+            started = time.monotonic()
+            status, verdict = self._judge(exercise)
+            self.verdicts[exercise] = ExerciseMark(
+                exercise, status, verdict, round(time.monotonic() - started, 4), self.sources.get(exercise, "")
+            )
+        return tuple(self.verdicts.values())
+
+    def _judge(self, exercise_id: str) -> tuple[str, dict | None]:
+        from utils.classroom.remote import Ended, answer_of
+        from utils.exercises import exercise as find
+        from utils.grading import watch
+        from utils.grading.checking import check, not_written
+
+        if exercise_id not in self.sources:
+            return "missing", None
+        exercise = find(exercise_id)
+        if self.sources[exercise_id].strip() == self.stubs[exercise_id].strip():
+            return "not_written", verdict_as_json(not_written(exercise))
+        if not self._ready():
+            return "not_run", None
+        broken = self._broken(exercise_id)
+        try:
+            answer = None if broken else answer_of(self.outside, exercise.name)
+            with watch.elsewhere():
+                verdict = check(exercise_id, answer, self._model(), "cpu", seed=self.grader.seed)
+        except (Ended, BaseException) as error:
+            if not isinstance(error, Ended) and type(error).__name__ != "TimeUp":
+                raise
+            self._lost()
+            return ("timeout" if type(error).__name__ == "TimeUp" else "crashed"), None
+        if broken:
+            verdict = dataclasses.replace(verdict, message=broken)
+            return "failed", verdict_as_json(verdict)
+        self.outside.forget()
+        if self.outside.ended is not None:
+            how = "timeout" if self.outside.ended == "time" else "crashed"
+            self._lost()
+            return how, verdict_as_json(verdict)
+        status = "passed" if verdict.passed else "not_written" if verdict.stage == "there" else "failed"
+        return status, verdict_as_json(verdict)
+
+    def _broken(self, exercise_id: str) -> str | None:
+        """What is wrong with the answer's own cell, where it did not run."""
+        key = next(step.key for step in self.steps if step.exercise == exercise_id)
+        if key in self.left_out:
+            return "The cell with the answer did not come to an end."
+        return f"The cell with the answer raised {self.errors[key]}." if key in self.errors else None
+
+    def _model(self) -> Any:
+        from utils.reference import reference
+
+        return reference(MODEL, "cpu")
+
+    # the process
+
+    def _ready(self) -> bool:
+        """Whether there is a process in which the cells have run; starts one where there is none."""
+        while self.outside is None:
+            if self.starts >= MOST_STARTS or time.monotonic() > self.until:
+                return False
+            self.starts += 1
+            self._start()
+        return True
+
+    def _start(self) -> None:
+        from utils.classroom.remote import Outside
+
+        self.number, sock = self.grader.sandbox.spawn()
+        self.outside = Outside(Channel(sock), self.grader.limits.call_seconds, self.until, self._earlier)
+        self.outside.bridges = self._bridges()
+        self.errors = {}
+        for step in self.steps:
+            if step.key not in self.left_out and not self._ran(step):
+                self.left_out.add(step.key)
+                self._lost()
+                return
+
+    def _ran(self, step: Step) -> bool:
+        from utils.classroom.remote import Ended
+        from utils.grading.raised import TimeUp
+
+        try:
+            said = {"seconds": self.grader.limits.cell_seconds}
+            ends = self.outside.ask("run", {"cells": ((step.key, step.source),)}, said)
+        except (Ended, TimeUp):
+            self.notes.append(f"{_named(step)} did not come to an end, or ended its process; it was left out.")
+            return False
+        if type(ends) is list and ends and ends[0]:
+            self.errors[step.key] = str(ends[0])[:300]
+            if step.own:
+                self.notes.append(f"{_named(step)} raised {self.errors[step.key]}.")
+        return True
+
+    def _lost(self) -> None:
+        self.stop()
+
+    def _bridges(self) -> dict[int, str]:
+        import torch
+
+        from utils.exercises.small import small_model
+
+        return {id(self._model()): MODEL, id(small_model(torch.device("cpu"))): "small"}
+
+    def _earlier(self, name: str) -> Any:
+        """A function of an earlier chapter than the one that is graded."""
+        from utils.exercises import exercise as find
+
+        found = find(name)
+        if found.chapter >= int(self.notebook.chapter[:2]):
+            raise LookupError(f"{found.name} belongs to this chapter: define it.")
+        return found.solution
+
+
+def _named(step: Step) -> str:
+    return f"The cell with the answer to {step.exercise}" if step.exercise else "A cell of the student's own"
