@@ -185,8 +185,8 @@ show.bars(
 # </details>
 #
 # The figure takes away one part at a time, which is a gentler question. But it shows only what is *needed*. Attention
-# is needed too, since the name of the country stands before the last position and has to be carried there. Who needs
-# a road does not keep the goods on it.
+# is needed too, since the name of the country stands before the last position and has to be carried there. What
+# is carried along a road is not kept on it.
 #
 # That is the question of this chapter: **where is "Paris" kept, and could one take out that single fact?** To answer
 # it we have to open the MLP.
@@ -286,7 +286,7 @@ print(f"x: {tuple(x.shape)}, W_in: {tuple(weights.W_in.shape)}, W_out: {tuple(we
 my_guess = "?"  # -3, -0.75 or 0
 
 # %% key="curves" tags=["demo"]
-at = torch.linspace(-4, 3, 141)  # every twentieth
+at = torch.linspace(-4, 3, 141)  # in steps of 0.05
 show.lines(
     at,
     {"GELU": gelu(at), "ReLU": at.relu(), "SiLU, x · sigmoid(x)": silu(at)},
@@ -302,7 +302,7 @@ passes = 0.5 * (1 + torch.erf(some_x / 2**0.5))  # Φ: the share that passes
 columns = ["x", "Φ(x)", "GELU: x · Φ(x)", "ReLU", "SiLU"]
 rows = torch.stack([some_x, passes, some_x * passes, some_x.relu(), silu(some_x)], dim=-1)  # [x column]
 show.table(
-    [[f"{value:.3f}" for value in row] for row in rows],
+    [[f"{value:.3f}".replace("-", "−") for value in row] for row in rows],
     columns,
     title="The same in numbers",
     note=f"Of these x the one with the smallest GELU is {some_x[rows[:, 2].argmin()]:g}.",
@@ -355,7 +355,7 @@ grade(gelu_new)
 # fitted to make the rest of the curve agree.
 #
 # **What the classic mistake looks like.** $\Phi$ with `torch.erf` is the *better* GELU and the wrong one here: the
-# numbers agree to three decimals and no further. Left out, the cubic term costs up to a hundredth and more.
+# numbers agree to three decimals and no further. Left out, the cubic term costs up to 0.03.
 
 # %% key="gelu-new-mistake" solution="06.1"
 from utils.grading import check
@@ -401,6 +401,10 @@ show.lines(
 )
 
 # %% [markdown] key="predict-swapped" tags=["predict"]
+# How well a model does is measured by its **surprise**: the mean of $-\log p$, where $p$ is the probability that it gave
+# to the token that came. With the natural logarithm the unit is called *nat*. Less is better, and 0 would be perfect
+# foresight. (Chapter 07 has more to say about it.)
+#
 # **Predict.** Put each of these curves into the trained model, in all layers, in place of its own. Nothing is trained
 # again. Which will the model hardly notice, and which will ruin it? Put them in order: erf, quick GELU, SiLU, ReLU, and
 # no curve at all (pre passes as it is).
@@ -449,11 +453,11 @@ as_it_is = log_probs()
 rows = []
 for name, f in swapped.items():
     with_f = log_probs(with_curve(f))
-    rows.append([name, f"{-with_f.mean():.3f}", f"{(with_f - as_it_is).abs().mean():.2g}"])
+    rows.append([name, -with_f.mean().round(decimals=3), (with_f - as_it_is).abs().mean()])
 
 show.table(
     rows,
-    ["activation function", "surprise, nats a token", "typical change of a token's log p"],
+    ["activation function", "surprise, nats a token", "mean change of a token's log p, either way"],
     title="The model with another activation function",
     note=f"As it is, the model's surprise is {-as_it_is.mean():.3f}. Guessing among all tokens alike would be "
     f"{math.log(model.cfg.d_vocab):.1f}.",
@@ -846,9 +850,9 @@ grade(top_neurons)
 # The length of a number times a vector is the number's size times the vector's length, so nothing of size
 # [d_mlp d_model] has to be built for each position.
 #
-# **What the classic mistake looks like.** Ranking by activation alone. In many models the rows have rather similar
-# lengths, so the two rankings agree nearly everywhere, and the mistake goes unnoticed until a neuron with a small
-# activation and a long row matters.
+# **What the classic mistake looks like.** Ranking by activation alone. Where the rows have rather similar lengths the
+# two rankings mostly agree, and the mistake goes unnoticed until a neuron with a small activation and a long row
+# matters.
 
 # %% key="top-neurons-second" solution="06.5"
 # A second way, the long one: build what each neuron writes, then measure it.
@@ -986,7 +990,7 @@ read = [read_posts(text) for text in texts]
 here = torch.cat([ids[1:-1] for ids, _ in read])  # the token at each place: [place]
 after = torch.cat([ids[2:] for ids, _ in read])  # and the one that comes next: [place]
 spoken = torch.cat([posts[1:-1] for _, posts in read])  # [place layer d_mlp]; BOS is left out
-print(f"{len(texts)} texts, {len(here):,} places, {n_layers * d_mlp:,} neurons")
+print(f"{len(texts)} texts, {len(here):,} tokens, {n_layers * d_mlp:,} neurons")
 
 # %% key="kinds" tags=["demo"]
 KINDS = {
@@ -1056,13 +1060,13 @@ inside = torch.isin(here, kind_ids[kind_name])  # [place]
 
 show.histogram(
     {
-        f"{kind_name}, {inside.sum()} places": activation[inside],
-        f"all else, {(~inside).sum():,} places": activation[~inside],
+        f"{kind_name}: {inside.sum()} tokens": activation[inside],
+        f"all else: {(~inside).sum():,} tokens": activation[~inside],
     },
     title=f"How loud {best_name} is",
     note=f"Its mean is {activation[inside].mean():.2f} at {kind_name} and {activation[~inside].mean():.2f} elsewhere.",
     x_name="activation (post)",
-    y_name="share of the places",
+    y_name="share of the tokens",
 )
 
 # %% key="best-neuron-in-text" tags=["demo"]
@@ -1123,7 +1127,7 @@ for name, found in zip(KINDS, fires_before, strict=True):
     j = int(found.argmax())
     raised = promoted(model.blocks[-1].mlp.W_out, W_U_known, j, 10)
     fitting = int(torch.isin(known_ids[raised], kind_ids[name]).sum())
-    loudest = spoken[:, -1, j].topk(20).indices  # the 20 places where it is loudest
+    loudest = spoken[:, -1, j].topk(20).indices  # the 20 tokens at which it is loudest
     comes = torch.isin(after[loudest], kind_ids[name]).float().mean()
     usual = torch.isin(after, kind_ids[name]).float().mean()
     rows.append([name, str(j), f"{comes:.0%}", f"{usual:.1%}", f"{fitting} of 10", words_of(n_layers - 1, j)])
@@ -1132,11 +1136,12 @@ for name, found in zip(KINDS, fires_before, strict=True):
 # %% key="says-what-comes-shown" tags=["demo"]
 show.table(
     rows,
-    ["fires before", "neuron", "come then", "come usually", "promoted of that kind", "promotes"],
+    ["fires before", "neuron", "follows when loud", "follows anywhere", "promoted of that kind", "promotes"],
     verdicts=fits,
     verdict_name="fits",
     title=f"Neurons of layer {n_layers - 1} that fire before words of a kind",
-    note="Come then: how often such a word follows at the 20 places where the neuron is loudest.",
+    note="Follows when loud: the share of the 20 tokens at which the neuron is loudest that have such a word after them. "
+    "Follows anywhere: the share of all tokens.",
 )
 
 # %% [markdown] key="picked-neurons" covers="N16"
@@ -1173,7 +1178,7 @@ show.lines(
     t,
     {"no neuron": t, "cosine −1, as long as u": t - curve(t), "cosine −1, half as long": t - curve(t) / 2},
     title="What an erasing neuron leaves",
-    note="What lies above 0 is taken away, what lies below stays: GELU lets only one side through.",
+    note="What lies above 0 is taken away, whole or half; what lies below stays: GELU lets only one side through.",
     x_name="u in the stream before",
     y_name="u in the stream after",
 )
@@ -1278,7 +1283,7 @@ show.table(
     rows,
     ["layer.neuron", "cosine", "fires at", "what it writes lowers most"],
     title="The six neurons that erase most",
-    note="Fires at: the share of places in the texts of section 8 where its activation is above 0.5.",
+    note="Fires at: the share of the tokens in the texts of section 8 at which its activation is above 0.5.",
 )
 
 # %% [markdown] key="erasure-at-work-text" covers="N16"
@@ -1449,8 +1454,7 @@ show.bars(
 # Said precisely: **MLPs hold two thirds of what is in the blocks**, of attention and MLPs together. That holds for
 # every GPT-2 with $d_\text{mlp} = 4\, d_\text{model}$, large or small. Of *all* parameters the share depends on the size,
 # because the embedding grows with $d$ and the blocks with $n_\text{layers}\, d^2$: a little under a half in GPT-2 small,
-# nearer to two thirds in the largest. In a pocket model nearly everything is embedding, most of it for tokens that it
-# never met.
+# nearer to two thirds in the largest. In a small model with a large vocabulary most is embedding: see the table above.
 
 # %% [markdown] key="answer" covers="N16" terms="ablation"
 # ## 11 · Back to the question: taking a fact out
@@ -1462,7 +1466,13 @@ show.bars(
 # that whatever speaks for capitals in general cancels. The gradient of the lead says how much it changes when an
 # activation moves a little. A neuron that says the same of every country cannot hold a fact about one. So multiply:
 # *what is special* about a neuron's activation here, compared with its mean over all countries, times the gradient.
-# That estimates how much of the lead the neuron carries.
+# That estimates how much of the lead $\ell$ neuron $i$ carries:
+#
+# $$\text{carries}_i \approx \big(\text{post}_i - \overline{\text{post}}_i\big)\,
+# \frac{\partial\, \ell}{\partial\, \text{post}_i}$$
+#
+# $\overline{\text{post}}_i$ is the neuron's mean activation at the same position over the questions about all
+# countries.
 
 
 # %% key="carried" tags=["demo"]
@@ -1581,9 +1591,9 @@ taken_out = silent(ranked[:few])
 said_before, chance_before = answers()
 said_now, chance_now = answers(taken_out)
 lost = [i for i in range(len(countries)) if said_before[i] == city_ids[i] and said_now[i] != city_ids[i]]
-print(f"With {few} neurons silent ({few / (n_layers * d_mlp):.1%} of all) the capital of France is", end=" ")
-print(f"{model.to_string(said_now[france])!r}. Of the {len(countries) - 1} other capitals", end=" ")
-print(f"{len(lost) - (france in lost)} are lost as well.")
+print(f"{few} neurons silent, {few / (n_layers * d_mlp):.1%} of all")
+print(f"the capital of France is now {model.to_string(said_now[france])!r}")
+print(f"of the {len(countries) - 1} other capitals {len(lost) - (france in lost)} are lost as well")
 
 # %% [markdown] key="what-else-text" covers="N16"
 # ### What else breaks?
@@ -1642,7 +1652,8 @@ def share_known(relation, hooks=()):
 rows = []
 for relation in facts.RELATIONS:
     was, is_now = share_known(relation), share_known(relation, taken_out)
-    rows.append([relation.name, str(len(relation.pairs)), f"{was:.1%}", f"{is_now:.1%}", f"{is_now - was:+.1%}"])
+    moved = "none" if is_now == was else f"{is_now - was:+.1%}"
+    rows.append([relation.name, str(len(relation.pairs)), f"{was:.1%}", f"{is_now:.1%}", moved])
 was, is_now = -as_it_is.mean().item(), surprise(taken_out)
 rows.append(["surprise, nats a token", "", f"{was:.3f}", f"{is_now:.3f}", f"{is_now - was:+.3f}"])
 show.table(

@@ -41,6 +41,7 @@ import contextlib
 import json
 import math
 import re
+from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -49,6 +50,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn, tensor
 
 from utils import grade, hint, reference, show, use
+from utils.pocket.world import lexicon, stories
 
 model = reference(device="cpu")  # the pocket model; it needs no accelerator
 rng = torch.Generator().manual_seed(7)  # every random number of this chapter comes from here
@@ -273,7 +275,7 @@ def block_parts(cfg):
 
 shapes_in = {f"{part}.{name}": shape for part, names in block_parts(model.cfg).items() for name, shape in names.items()}
 show.table(
-    [[name, str(shape), math.prod(shape)] for name, shape in shapes_in.items()],
+    [[name, str(shape), f"{math.prod(shape):,}"] for name, shape in shapes_in.items()],
     ["name in a block", "shape", "numbers"],
     title="The parameters of one block",
     note=f"{len(shapes_in)} tensors, {sum(map(math.prod, shapes_in.values())):,} numbers in each block of this model.",
@@ -326,8 +328,8 @@ grade(transformer_block)
 # **A second way** is a function for that form, used twice (next cell).
 #
 # **What the classic mistakes look like.** `normed + attention(normed)` loses the stream's length: every block starts
-# again with numbers of size 1, and the predictions are bland. The MLP reading `resid` is the parallel block of later
-# models: the values are close, since one sublayer changes the stream little, and only a comparison shows it. With
+# again with numbers of size 1, and what earlier blocks have written counts for less than it should. The MLP reading
+# `resid` is the parallel block of later models: it runs, all shapes are right, and only a comparison shows it. With
 # `resid += …` the result is right and the caller's tensor is ruined; in training, autograd may stop with an error
 # about a tensor that was changed in place.
 
@@ -714,7 +716,8 @@ show.table(
     [["yours, all weights", *likeliest(my_logits)], ["the model", *likeliest(logits)]],
     ["model", "likeliest next token", "second", "third"],
     title="Your model with the trained weights",
-    note=f"All {my_logits.numel():,} logits agree: {agrees}. Given the misspelled checkpoint, it says: {said}",
+    note=f"{'All' if agrees else 'Not all'} of the {my_logits.numel():,} logits agree. "
+    f"Given the misspelled checkpoint, it says: {said}",
 )
 
 # %% [markdown] key="hooks-text" covers="N20" terms="activation, hook"
@@ -724,7 +727,7 @@ show.table(
 # look inside. TransformerLens gives every intermediate tensor, every **activation**, a name: a **hook**, a place where
 # one can look or interfere. Learn the list once; it is the map of the model.
 #
-# There are only four kinds of shape:
+# There are only five kinds of shape:
 #
 # | what | hooks | why this shape |
 # |---|---|---|
@@ -732,9 +735,9 @@ show.table(
 # | inside the heads | `hook_q`, `hook_k`, `hook_v`, `hook_z` | d_head numbers for each head at each position |
 # | between positions | `hook_attn_scores`, `hook_pattern` | a number for each query and key, for each head |
 # | inside the MLP | `hook_pre`, `hook_post` | d_mlp numbers at each position |
+# | what a norm divides by | `hook_scale` of each norm | one number at each position, its axis kept |
 #
-# and a norm's `hook_scale`: one number at each position, its axis kept. In full the names are `blocks.0.attn.hook_q`
-# and so on: the way to the module, as with parameters. `hook_embed`, `hook_pos_embed` and the final norm's
+# In full the names are `blocks.0.attn.hook_q` and so on: the way to the module, as with parameters. `hook_embed`, `hook_pos_embed` and the final norm's
 # `ln_final.hook_scale` and `ln_final.hook_normalized` are there once; all others once in each block.
 
 # %% [markdown] key="hook-shapes" covers="N20"
@@ -812,7 +815,7 @@ order = [name for name in cache if name in all_shapes and not re.match(r"blocks\
 order.remove("ln_final.hook_scale")  # like ln1's: the list that goes round leaves it out
 
 show.table(
-    [[name, str(all_shapes[name]), math.prod(all_shapes[name])] for name in order],
+    [[name, str(all_shapes[name]), f"{math.prod(all_shapes[name]):,}"] for name in order],
     ["hook", "shape", "numbers"],
     title=f"The activations of GPT-2 small on {n_amazing} tokens: {len(order)} rows",
     note=f"Blocks 1 to 11 have the same 17 rows as block 0: {len(all_shapes)} activations in all, "
@@ -933,7 +936,8 @@ def hook_table(found, wanted, title):
         off = [name for name in names if not difference(name, found[name], wanted[name]) < SAME]
         by = owner[BY[hook.rpartition("hook_")[2]]]
         count = f"{len(names) - len(off)} of {len(names)}"
-        rows.append([hook, str(tuple(wanted[names[0]].shape)), count, off[0] if off else "", by])
+        first = off[0].replace("blocks.", "block ").partition(".")[0] if off else ""
+        rows.append([hook, str(tuple(wanted[names[0]].shape)), count, first, by])
         verdicts.append(False if off else True if by == "you" else None)
     right = sum(difference(name, found[name], wanted[name]) < SAME for name in found)
     columns = ["hook", "shape", "agree", "first that differs", "computed by"]
@@ -1082,8 +1086,8 @@ show.bars(
 
 # %% key="surprise-by-hand" tags=["demo"]
 show.table(
-    [["1" if n == 1 else f"1/{n:,}", 1 / n, math.log(n), math.log2(n)] for n in (1, 2, 4, 50, 50257)],
-    ["the model gave", "p", "−log p (nats)", "−log₂ p (bits)"],
+    [["1" if n == 1 else f"1/{n:,}", math.log(n), math.log2(n)] for n in (1, 2, 4, 50, 50257)],
+    ["p, the probability that the model gave", "−log p (nats)", "−log₂ p (bits)"],
     title="How surprised is a model?",
     note="Halving the probability adds 0.69 nats, wherever one starts. The last row: guessing evenly.",
 )
@@ -1210,8 +1214,9 @@ grade(lm_loss)
 # because log softmax is the logit minus the logsumexp.
 #
 # **What the classic mistake looks like.** A forgotten shift asks each position about its own token. An untrained model
-# then shows the usual loss, and in training it falls to nearly 0 within minutes: the model copies its input. A loss
-# that is too good to be true usually is.
+# then shows a loss a little *below* the usual one, since a tied table favors the token just read, and in training it
+# falls to nearly 0 within minutes: the model copies its input (chapter 08). A loss that is too good to be true usually
+# is.
 
 
 # %% key="lm-loss-second" solution="07.6"
@@ -1259,10 +1264,6 @@ show.bars(
 # a row, the most surprising first. How much of the whole loss do the first few make up?
 
 # %% key="where-loss" tags=["demo"] covers="N2"
-from itertools import islice
-
-from utils.pocket.world import stories
-
 length = 64
 told = [model.to_tokens(told.text)[0] for told in islice(stories(seed=7, split="held_out"), 60)]
 texts = torch.stack([row[:length] for row in told if len(row) >= length][:24])  # [batch pos]
@@ -1282,8 +1283,32 @@ show.lines(
 )
 
 # %% [markdown] key="where-loss-why"
-# Most tokens cost next to nothing: the rest of a word, the full stop, the name that has been said. The loss is made at
-# the few places where the text decides something. That is also where a better model can still gain.
+# Most tokens cost next to nothing. Which ones do, and which do not? Put the tokens of these stories into four kinds.
+
+
+# %% key="what-costs" tags=["demo"] covers="N2"
+def kind_of(word, earlier):
+    """The kind of a token, given those before it."""
+    if word in NAMES:
+        return "a name that was said before" if word in earlier else "a name, for the first time"
+    return "any other word" if any(map(str.isalpha, word)) else "punctuation"
+
+
+NAMES = {f" {name}" for name in (*lexicon.BOYS, *lexicon.GIRLS)}
+read = [[model.to_string(i) for i in row[1:]] for row in texts]  # without BOS, which nobody predicts
+kinds = [kind_of(word, words[:i]) for words in read for i, word in enumerate(words)]  # [token]
+costs = {kind: surprises[[i for i, k in enumerate(kinds) if k == kind]] for kind in sorted(set(kinds))}
+
+show.table(
+    [[kind, len(cost), cost.mean(), f"{cost.sum() / surprises.sum():.0%}"] for kind, cost in costs.items()],
+    ["kind of token", "how many", "mean surprise (nats)", "share of the loss"],
+    title="What costs how much",
+    note="Compare the two rows of names. Names are those of the story world; all other tokens are words or punctuation.",
+)
+
+# %% [markdown] key="what-costs-why"
+# The loss is made at the few places where the text decides something: who comes in, what they own, what happens. Once
+# it is decided, saying it again costs little. The deciding places are also where a better model can still gain.
 
 # %% [markdown] key="small-text"
 # ## 9 · The same class, GPT-2's size
@@ -1421,7 +1446,7 @@ show.table(
     verdicts=verdicts,
     verdict_name="right",
     title="Which model is right, and where the others go wrong",
-    note=f"The lowest loss on these stories is {best_letter}'s. You guessed {which_is_right}.",
+    note=f"The lowest loss on these stories is {best_letter}'s. Your guess was: {which_is_right}",
 )
 
 # %% [markdown] key="answer-text"
@@ -1431,9 +1456,9 @@ show.table(
 # bias of the final norm and the unembedding. It had left the gain and bias out. **B** is the model.
 #
 # A loss alone can mislead: on a single text a broken model may well come out lower by luck, and a lower loss on many
-# would still not say which line it is. The table does, and it needs no trained eye. This is how people port a model from one library to another: same weights, same text, compare
-# every activation, and mend the first that differs. So that is the answer: **a model is right when every value is, and
-# the first value that is not names the line.**
+# would still not say which line it is. The table does, and it needs no trained eye. This is how people port a model
+# from one library to another: same weights, same text, compare every activation, and mend the first that differs. So
+# that is the answer: **a model is right when every value is, and the first value that is not names the line.**
 
 # %% [markdown] key="summary"
 # ## Summary
