@@ -74,6 +74,13 @@ def test_tables_have_column_headers_and_numbers_on_the_right():
     assert '<td style="text-align:left">a</td><td style="text-align:right">1.5</td>' in html
 
 
+def test_numbers_written_as_text_stand_right_too():
+    html = show.table([["1,024", "05", "1 of 2"], ["−3.5%", "", "2"]], ["size", "gap", "share"], **T).html
+    assert html.count("text-align:right") == 6
+    assert '<td style="text-align:right">1,024</td>' in html
+    assert '<td style="text-align:left">1 of 2</td>' in html
+
+
 def test_a_cell_keeps_its_spaces():
     assert "white-space:pre-wrap" in show.table([["a  b"]], ["text"], **T).html
     assert "white-space" not in show.table([["a b"]], ["text"], **T).html

@@ -5,6 +5,7 @@ Both wrap or scroll on a narrow page and follow the notebook's theme.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
@@ -25,6 +26,7 @@ def _judged(color: str, edge: str) -> str:
     return f' style="{tint};outline:1px {edge} {color};outline-offset:-1px"'
 
 
+WRITTEN = re.compile(r"[+−-]?[\d,]*\.?\d+(e[+−-]?\d+)?%?")  # a number that a chapter has written itself, as 1,024 or 5%
 VERDICTS = {True: ("✓", _judged(GREEN, "solid")), False: ("✗", _judged(ORANGE, "dashed")), None: ("·", "")}
 
 
@@ -112,7 +114,8 @@ def table(
     verdicts: Sequence[bool | None] | None = None,
     verdict_name: str = "agrees",
 ) -> Html:
-    """A table: `rows` are lists in the order of `columns`, or dicts with the columns as keys; numbers stand right.
+    """A table: `rows` are lists in the order of `columns`, or dicts with the columns as keys. Numbers stand right,
+    also those written as text (`"1,024"`, `"5%"`).
 
     `verdicts`, one a row, put a column called `verdict_name` first: ✓ on green for True, ✗ on orange with a dashed
     edge for False, · for None.
@@ -130,7 +133,7 @@ def table(
         looks = [VERDICTS[verdict][1] for verdict in verdicts]
         cells = [[VERDICTS[verdict][0], *row] for verdict, row in zip(verdicts, cells, strict=True)]
         names = [verdict_name, *names]
-    right = [all(_is_number(row[place]) for row in cells) for place in range(len(names))]
+    right = [_stands_right([row[place] for row in cells]) for place in range(len(names))]
     sides = ["right" if numeric else "left" for numeric in right]
     texts = [[_cell(value) for value in row] for row in cells]
     head = "".join(
@@ -190,9 +193,16 @@ def _row(row: Any, columns: list[str], place: int) -> list[Any]:
     return list(row)
 
 
+def _stands_right(column: list[Any]) -> bool:
+    filled = [value for value in column if not isinstance(value, str) or value]
+    return bool(filled) and all(_is_number(value) for value in filled)
+
+
 def _is_number(value: Any) -> bool:
     if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
         return True
+    if isinstance(value, str):
+        return bool(WRITTEN.fullmatch(value))
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
