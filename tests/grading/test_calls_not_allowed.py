@@ -4,6 +4,8 @@ import _thread
 import asyncio
 import concurrent.futures
 import contextlib
+import cProfile
+import pstats
 import threading
 from multiprocessing.pool import ThreadPool
 
@@ -11,6 +13,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from utils.exercises import exercise
 from utils.grading import check
 from utils.grading.watch import COSTLY, FAMILIES, MODULES, NotAllowed, watching
 
@@ -243,6 +246,13 @@ def test_no_false_alarm():
         F.linear(x, x[0]), F.embedding(torch.tensor([0, 1]), x[0]), F.one_hot(torch.tensor([0, 1]))
         sorted(x.flatten().tolist()), torch.topk(x, 2), torch.gather(x, 1, torch.zeros(2, 1, 4, dtype=torch.long))
     assert watch.seen == []
+
+
+def test_an_answer_is_graded_while_a_notebook_profiles_it():
+    """%prun runs a cell under cProfile, whose object sys.setprofile does not take back."""
+    profile = cProfile.Profile()
+    assert profile.runcall(check, "08.6", exercise("08.6").solution).passed
+    assert "try_answer" in {name for _, _, name in pstats.Stats(profile).stats}
 
 
 def test_the_profiler_is_put_back():

@@ -65,6 +65,14 @@ def _flushes() -> bool:
     return _SMALLEST * _ONE == 0.0
 
 
+def put_profile(before: Any) -> None:
+    """sys.setprofile takes functions only; cProfile's object, which sys.getprofile gives, is switched on again."""
+    if before is None or callable(before):
+        sys.setprofile(before)
+    else:
+        before.enable()
+
+
 # (get, put) of each; the first ones have a standard value, under which grading works.
 _NORMAL: list[tuple[Callable, Callable, Any]] = [
     (torch.get_default_dtype, torch.set_default_dtype, torch.float32),
@@ -79,7 +87,7 @@ _FREE: list[tuple[Callable, Callable]] = [
     (torch.get_num_threads, torch.set_num_threads),
     (torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
     (sys.gettrace, sys.settrace),
-    (sys.getprofile, sys.setprofile),
+    (sys.getprofile, put_profile),
     (sys.getswitchinterval, sys.setswitchinterval),
     (gc.isenabled, lambda on, enable=gc.enable, disable=gc.disable: enable() if on else disable()),
     _flag(sys, "stdin"),

@@ -21,6 +21,8 @@ import torch
 from torch.overrides import TorchFunctionMode, resolve_name
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from utils.grading.settings import put_profile
+
 # What a forbidden name is called further down. Composite functions are seen by their Python name only.
 FAMILIES: dict[str, tuple[str, ...]] = {
     "softmax": ("softmax", "_softmax", "softmin", "gumbel_softmax", "_safe_softmax", "_masked_softmax", "softmax2d"),
@@ -228,7 +230,7 @@ def _watched(watch: Watch) -> Iterator[None]:
             yield
     finally:
         if watch.modules:
-            sys.setprofile(before)
+            put_profile(before)
 
 
 @contextmanager
