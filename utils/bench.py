@@ -1,6 +1,7 @@
 """`book bench`: the figures that the book promises, measured on this machine and printed; nothing here is a test.
 
-Times are medians of several runs, so that one slow moment does not count; imports are timed in new processes.
+Times are medians of several runs, so that one slow moment does not count; imports are timed in new processes. Whole
+notebooks are run once: their minutes are long enough.
 """
 
 import json
@@ -18,14 +19,22 @@ from utils.paths import chapters_dir, solutions_dir
 
 def bench(
     chapter: Annotated[int | None, typer.Option(help="Only this chapter's exercises and notebooks.")] = None,
+    run: Annotated[
+        bool, typer.Option("--run/--no-run", help="Run the notebooks too, which takes minutes for the whole book.")
+    ] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Measure what the book promises about speed and size."""
     figures = {"imports": imports(), "grading": grading(chapter), "notebooks": notebooks(chapter)}
+    if run:
+        figures["seconds"] = seconds(chapter, as_json)
     if as_json:
         print(json.dumps(figures))
         return
     for part, values in figures.items():
+        if part == "seconds":
+            print_seconds(values)
+            continue
         print(part)
         for name, value in values.items():
             print(f"  {name:40} {value}")
@@ -82,6 +91,33 @@ def notebooks(chapter: int | None = None) -> dict[str, Any]:
         for path in sorted(folder.glob(pattern)):
             sizes[f"{folder.name}/{path.name}"] = round(path.stat().st_size / 1000, 1)
     return sizes
+
+
+def seconds(chapter: int | None = None, quiet: bool = False) -> dict[str, Any]:
+    """Seconds that each chapter's two notebooks take, and the floor: a kernel that starts and imports torch."""
+    from utils.book.seconds import by_chapter
+    from utils.book.shelf import the_book
+
+    shelf = the_book()
+    return by_chapter(shelf, shelf.choose(None if chapter is None else [str(chapter)]), quiet)
+
+
+def print_seconds(figures: dict[str, Any]) -> None:
+    """The table of seconds by chapter; the last column is both runs less what any two notebooks would take."""
+    from rich.console import Console
+    from rich.table import Table
+
+    floor = figures["floor"]
+    table = Table(title=f"seconds by chapter (starting a kernel and importing torch: {floor})", show_footer=True)
+    table.add_column("chapter", "all")
+    sums = [sum(taken[kind] for taken in figures["chapters"].values()) for kind in ("solution", "as_shipped")]
+    above = figures["total"] - 2 * floor * len(figures["chapters"])
+    for name, value in zip(("solution", "as shipped", "both, above the floor"), (*sums, above), strict=True):
+        table.add_column(name, f"{value:.1f}", justify="right")
+    for name, taken in figures["chapters"].items():
+        both = taken["solution"] + taken["as_shipped"] - 2 * floor
+        table.add_row(name, f"{taken['solution']:.1f}", f"{taken['as_shipped']:.1f}", f"{both:.1f}")
+    Console().print(table)
 
 
 def _timed(call: Callable, *args: Any) -> tuple[Any, float]:

@@ -20,6 +20,7 @@ COMMANDS = {
     "build": ("utils.book.commands", "build", "Make the notebooks of chapters and solutions from their sources."),
     "run": ("utils.book.commands", "run", "Run every chapter and every solution."),
     "grade": ("utils.classroom.commands", "grade", "Grade a class: marks, pages for the students, a report for you."),
+    "site": ("utils.book.site.command", "site", "Make a static site of the book."),
     "audit": ("utils.grading.commands", "audit", "Prove that the grader knows right answers from wrong ones."),
     "bench": ("utils.bench", "bench", "Measure what the book promises about speed and size."),
     "pocket": ("utils.pocket.commands", "app", "Train and measure the small model that is shipped with the book."),

@@ -70,40 +70,43 @@ def build(
 
 def run(chapters: Chapters = None, timeout: Timeout = 600.0, as_json: AsJson = False) -> None:
     """Run every solution under nbval and every chapter as it is shipped."""
-    from utils.book.progress import progress
-    from utils.book.run import run_shipped, run_solution
+    from utils.book.seconds import runs
     from utils.book.shelf import the_book
 
     shelf = the_book()
     ran = []
-    with progress(as_json) as begin:
-        for name in shelf.choose(chapters):
-            solution = run_solution(shelf.solution(name), timeout, begin(f"{name} solution"))
-            shipped = run_shipped(shelf.chapter(name), timeout, begin(f"{name} as shipped"))
-            ran.append((name, solution, shipped))
+    for name, kind, one in runs(shelf, shelf.choose(chapters), timeout, as_json):
+        ran.append((name, kind, one))
+        typer.echo(f"{name} {kind}: {one.cells} cells, {one.seconds:.1f} s, {_result(one)}", err=as_json)
+    seconds = sum(one.seconds for _, _, one in ran)
     if not as_json:
-        _table(ran)
-    problems = [problem for _, *both in ran for one in both for problem in one.problems]
-    facts = [{"chapter": name, "solution": _facts(one), "as_shipped": _facts(other)} for name, one, other in ran]
-    _tell(problems, {"chapters": facts}, as_json)
+        _table(ran, seconds)
+    facts: dict[str, dict] = {}
+    for name, kind, one in ran:
+        facts.setdefault(name, {"chapter": name})[kind.replace(" ", "_")] = _facts(one)
+    problems = [problem for _, _, one in ran for problem in one.problems]
+    _tell(problems, {"chapters": list(facts.values()), "seconds": round(seconds, 2)}, as_json)
 
 
 def _facts(one) -> dict:
     return {"cells": one.cells, "seconds": round(one.seconds, 2), "passed": not one.problems}
 
 
-def _table(ran: list) -> None:
+def _result(one) -> str:
+    return f"failed in {len(one.problems)}" if one.problems else "passed"
+
+
+def _table(ran: list, seconds: float) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table("chapter", "notebook")
-    for name in ("cells", "seconds"):
-        table.add_column(name, justify="right")
+    table = Table("chapter", "notebook", show_footer=True)
+    table.columns[0].footer = "all"
+    table.add_column("cells", str(sum(one.cells for _, _, one in ran)), justify="right")
+    table.add_column("seconds", f"{seconds:.1f}", justify="right")
     table.add_column("result")
-    for name, solution, shipped in ran:
-        for kind, one in (("solution", solution), ("as shipped", shipped)):
-            result = f"failed in {len(one.problems)}" if one.problems else "passed"
-            table.add_row(name, kind, str(one.cells), f"{one.seconds:.1f}", result)
+    for name, kind, one in ran:
+        table.add_row(name, kind, str(one.cells), f"{one.seconds:.1f}", _result(one))
     Console().print(table)
 
 
