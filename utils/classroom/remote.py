@@ -107,7 +107,9 @@ class Outside(Peer):
     def _items(self, number: int) -> Iterator[Any]:
         """What an iterator of the inside gives, one by one."""
         while True:
-            found = self.call("method", {"args": (), "kwargs": ()}, {"target": number, "method": "__next__"})
+            generators = tuple(value for value in self.sent.values() if isinstance(value, torch.Generator))
+            fields = {"args": generators, "kwargs": ()}  # it may draw from them as it goes
+            found = self.call("method", fields, {"target": number, "method": "__next__"})
             if found is None:
                 return
             yield found[0]

@@ -28,7 +28,13 @@ class Grader:
         self.sandbox = Sandbox(self.limits, (MODEL,), walls=sandbox)
 
     def __enter__(self) -> "Grader":
+        from utils.grading.activations import activations
+        from utils.grading.trial import Memory
+        from utils.reference import reference
+
         self.sandbox.start()
+        self.model = reference(MODEL, "cpu")
+        self.activations, self.memory = activations(self.model), Memory()
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -89,6 +95,7 @@ class _Run:
         from utils.exercises import exercise as find
         from utils.grading import watch
         from utils.grading.checking import check, not_written
+        from utils.grading.trial import remembering
 
         if exercise_id not in self.sources:
             return "missing", None
@@ -100,8 +107,8 @@ class _Run:
         broken = self._broken(exercise_id)
         try:
             answer = None if broken else answer_of(self.outside, exercise.name)
-            with watch.elsewhere():
-                verdict = check(exercise_id, answer, self._model(), "cpu", seed=self.grader.seed)
+            with watch.elsewhere(), remembering(self.grader.memory):
+                verdict = check(exercise_id, answer, self.grader.activations, "cpu", seed=self.grader.seed)
         except (Ended, BaseException) as error:
             if not isinstance(error, Ended) and type(error).__name__ != "TimeUp":
                 raise
@@ -124,11 +131,6 @@ class _Run:
         if key in self.left_out:
             return "The cell with the answer did not come to an end."
         return f"The cell with the answer raised {self.errors[key]}." if key in self.errors else None
-
-    def _model(self) -> Any:
-        from utils.reference import reference
-
-        return reference(MODEL, "cpu")
 
     # the process
 
@@ -178,7 +180,7 @@ class _Run:
 
         from utils.exercises.small import small_model
 
-        return {id(self._model()): MODEL, id(small_model(torch.device("cpu"))): "small"}
+        return {id(self.grader.model): MODEL, id(small_model(torch.device("cpu"))): "small"}
 
     def _earlier(self, name: str) -> Any:
         """A function of an earlier chapter than the one that is graded."""

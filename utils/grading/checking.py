@@ -10,7 +10,7 @@ from torch import Tensor
 
 from utils.exercises import exercise as find_exercise
 from utils.exercises.declare import Exercise, named_axes
-from utils.grading.activations import activations
+from utils.grading.activations import Activations, activations
 from utils.grading.callable import not_callable
 from utils.grading.cases import fresh_cases, reference_cases
 from utils.grading.compare import Difference, short
@@ -20,7 +20,7 @@ from utils.grading.mismatch import mismatch_of
 from utils.grading.raised import STOPPED, text_of
 from utils.grading.run import Outcome
 from utils.grading.text import cut_short
-from utils.grading.trial import Trial, try_answer
+from utils.grading.trial import Trial, remembered, try_answer
 from utils.grading.verdict import Verdict
 
 
@@ -39,7 +39,7 @@ def check(
     Args:
         exercise_id: "05.2", or the answer's name.
         answer: what the learner wrote.
-        reference: a TransformerBridge, the name of a kind, or None for the chosen one.
+        reference: a TransformerBridge, its Activations, the name of a kind, or None for the chosen one.
         device: where inputs are put; the reference's device where left out.
         timeout: seconds for each single call of the answer; None for no limit.
         seed: of the fresh inputs.
@@ -93,18 +93,21 @@ class _Grading:
         from utils.reference import device as default_device
         from utils.reference import reference as load
 
-        cases: list = []
         place = torch.device(device) if device is not None else None
         if self.exercise.reference_cases:
             if reference is None or isinstance(reference, str):
                 reference = load(reference, device=place)
-            cache = activations(reference)
+            cache = reference if isinstance(reference, Activations) else activations(reference)
             place = place or cache.tokens.device
-            cases += reference_cases(self.exercise, cache)
         place = place or default_device()
-        cases += fresh_cases(self.exercise, self.seed, place)
         alike = (self.exercise, self.seed, str(place), cache.number if self.exercise.reference_cases else 0)
-        return [replace(case, key=(alike, i)) for i, case in enumerate(cases)], place
+
+        def made() -> list:
+            cases = [*reference_cases(self.exercise, cache)] if self.exercise.reference_cases else []
+            cases += fresh_cases(self.exercise, self.seed, place)
+            return [replace(case, key=(alike, i)) for i, case in enumerate(cases)]
+
+        return remembered(alike, "cases", made), place
 
     def verdict(self) -> Verdict:
         for i, case in enumerate(self.cases):
