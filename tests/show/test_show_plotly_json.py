@@ -130,6 +130,20 @@ def test_a_logarithmic_axis_of_many_decades_writes_powers_of_ten():
     assert axis["yaxis"]["dtick"] == 1
 
 
+def test_the_words_of_a_level_stand_where_no_curve_runs_through_them():
+    def words(curve, **more):
+        layout = show.lines(
+            [*range(100)], {"a": curve}, x_name="x", y_name="y", levels={"l": 5}, title="T", note="N.", **more
+        )
+        (word,) = layout.spec["layout"]["annotations"]
+        return word["x"], word["xanchor"]
+
+    assert words(torch.linspace(100, 50, 100)) == (1, "right")
+    assert words(torch.linspace(100, 5.5, 100)) == (0, "left")
+    assert words(torch.linspace(100, 5.5, 100), log_y=True) == (0, "left")
+    assert words([6.0] * 35 + [100.0] * 30 + [6.0] * 35) == (0.5, "center")
+
+
 def test_panels_name_their_rows_and_columns_once():
     """Rows beside the first panel, columns below the last panel of each column; many labels are left to hovering."""
     few = {"rows": ["layer 0", "layer 1"], "columns": ["head 0"], "row_name": "layer", "column_name": "head"}

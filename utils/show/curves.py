@@ -64,7 +64,9 @@ def lines(
         )
     y_axis = theme.axis(y_name, **(_logarithmic(np.concatenate(list(curves.values()))) if log_y else {}))
     drawn = [*(_mark(name, at, log_x) for name, at in (marks or {}).items())]
-    drawn += [_level(name, at, log_y) for name, at in (levels or {}).items()]
+    at_x = np.arange(len(places)) if isinstance(places[0], str) else np.log10(places) if log_x else np.array(places)
+    for name, at in (levels or {}).items():
+        drawn.append(_level(name, at, log_y, _clear(at, at_x, list(curves.values()), log_y)))
     lines_ = {"shapes": [line for line, _ in drawn], "annotations": [word for _, word in drawn]} if drawn else {}
     layout = theme.layout(320, legend=list(curves), xaxis=x_axis, yaxis=y_axis, **lines_)
     body = [f"{y_name} against {x_name}", plain.curves(spoken, curves, x_name)]
@@ -165,9 +167,27 @@ def _mark(name: str, at: float, log: bool) -> tuple[dict, dict]:
     )
 
 
-def _level(name: str, at: float, log: bool) -> tuple[dict, dict]:
-    """A horizontal line and its words."""
-    where = {"y": float(np.log10(at)) if log else at, "xref": "paper", "x": 1, "xanchor": "right", "yanchor": "bottom"}
+_PLACES = {"right": (1, 0.7, 1.0), "left": (0, 0.0, 0.3), "center": (0.5, 0.35, 0.65)}  # x, and what words there cover
+
+
+def _clear(at: float, x: np.ndarray, curves: list[np.ndarray], log_y: bool) -> str:
+    """Where along a level its words are crossed least by the curves; the right end, if that is as good as another."""
+    across = (x - x.min()) / (np.ptp(x) or 1.0)
+    order = np.argsort(across, kind="stable")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        heights = [np.log10(curve) if log_y else curve for curve in curves]
+        level = np.log10(at) if log_y else at
+    finite = np.concatenate([[level], *(height[np.isfinite(height)] for height in heights)])
+    grid, tall = np.linspace(0, 1, 101), 0.1 * np.ptp(finite)
+    above = np.array([np.interp(grid, across[order], height[order]) - level for height in heights])  # [curve place]
+    covered = ((above > 0) & (above < tall)).any(0)
+    return min(_PLACES, key=lambda end: covered[(grid >= _PLACES[end][1]) & (grid <= _PLACES[end][2])].sum())
+
+
+def _level(name: str, at: float, log: bool, end: str) -> tuple[dict, dict]:
+    """A horizontal line and its words, at this end of it."""
+    where = {"y": float(np.log10(at)) if log else at, "xref": "paper", "x": _PLACES[end][0], "xanchor": end}
+    where["yanchor"] = "bottom"
     return (
         {"type": "line", "y0": at, "y1": at, "xref": "paper", "x0": 0, "x1": 1, "line": _LINE},
         {"text": theme.plotly_text(f"{name} ({short(float(at))})"), "showarrow": False, **where},

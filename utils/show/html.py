@@ -19,7 +19,7 @@ _PLOT = ".jp-OutputArea:has(.book-note) .js-plotly-plot "
 _TEXT = ":is([class$=tick],.infolayer g,.annotation,.scatterlayer) text"
 _THEME = (
     f"<style>{_PLOT}{_TEXT}{{fill:var(--jp-content-font-color1)!important}}"
-    f"{_PLOT}.annotation .bg{{fill:var(--jp-layout-color0)!important;fill-opacity:.8!important}}"
+    f"{_PLOT}.annotation .bg{{fill:var(--jp-layout-color0)!important;fill-opacity:.5!important}}"
     f"[data-jp-theme-light=false] {_PLOT}:is(.heatmaplayer,.cbfills){{filter:invert(1) hue-rotate(180deg)}}"
     f"[data-jp-theme-light=false] {_PLOT}:is(.trace,.legend .layers){{filter:brightness(1.4)}}</style>"
 )
