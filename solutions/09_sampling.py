@@ -174,9 +174,9 @@ show.bars(
 #
 # $$\text{token} = \operatorname{argmax}_v\, \ell_v$$
 #
-# $\ell_v$ is the logit of token $v$, and the result is its *id*, not its logit. The softmax keeps the order, so there is
-# no need to take it. `...` stands for any leading axes: one row, a batch of rows, or a batch of texts with all
-# their positions.
+# $\ell_v$ is the logit of token $v$, and the result is its *id*, not its logit. The softmax keeps the order, so there
+# is no need to take it. `...` stands for any leading axes: one row, a batch of rows, or a batch of texts with all their
+# positions.
 
 
 # %% key="greedy-answer" exercise="09.1" covers="N7"
@@ -251,8 +251,8 @@ show.table(
 # </details>
 #
 # So a temperature never changes the *order* of the tokens. Towards $T = 0$ the likeliest takes all, which is greedy;
-# towards $T = \infty$ all tokens come near to the same probability, sensible or not. At exactly 0 the formula divides by
-# zero: a function that is honest says so.
+# towards $T = \infty$ all tokens come near to the same probability, sensible or not. At exactly 0 the formula divides
+# by zero: a function that is honest says so.
 
 # %% [markdown] key="apply-temperature"
 # ### Exercise 09.2 · Temperature
@@ -261,8 +261,8 @@ show.table(
 #
 # $$\ell'_v = \ell_v / T$$
 #
-# $\ell_v$ are the logits, $T$ is `temperature`. The result is logits again, not probabilities, so that other filters can
-# follow. A temperature of 0 or less is a `ValueError`. A token that was ruled out before (logit −∞) stays out.
+# $\ell_v$ are the logits, $T$ is `temperature`. The result is logits again, not probabilities, so that other filters
+# can follow. A temperature of 0 or less is a `ValueError`. A token that was ruled out before (logit −∞) stays out.
 
 
 # %% key="apply-temperature-answer" exercise="09.2"
@@ -298,8 +298,8 @@ powers = probs ** (1 / 1.5)
 torch.allclose(powers / powers.sum(-1, keepdim=True), apply_temperature(logits, 1.5).softmax(-1), atol=1e-6)
 
 # %% [markdown] key="temperature-slider-text"
-# **Use it** on the distribution of section 2. Move the slider down to 0.2 and up to 3, and watch two bars: the likeliest
-# token's, and the one of all the others.
+# **Use it** on the distribution of section 2. Move the slider down to 0.2 and up to 3, and watch two bars: the
+# likeliest token's, and the one of all the others.
 
 
 # %% key="reshaped" tags=["demo"]
@@ -381,9 +381,9 @@ show.table(
 )
 
 # %% [markdown] key="generator-text" covers="N7"
-# A computer's random numbers come from a **generator**: a state and a rule that makes the next number out of it. Started
-# from the same **seed**, it gives the same numbers, and so the same story. Whoever draws must use the generator that is
-# handed in: a hidden source of randomness is a result that nobody can repeat.
+# A computer's random numbers come from a **generator**: a state and a rule that makes the next number out of it.
+# Started from the same **seed**, it gives the same numbers, and so the same story. Whoever draws must use the generator
+# that is handed in: a hidden source of randomness is a result that nobody can repeat.
 
 # %% [markdown] key="sample"
 # ### Exercise 09.3 · Sample
@@ -422,15 +422,15 @@ grade(sample)
 # %% [markdown] key="sample-why" solution="09.3"
 # #### Why it works
 #
-# `multinomial` draws from each row of a matrix of weights. Reshaping to rows and back leaves the order of the rows as it
-# was. A logit of −∞ has become a weight of exactly 0, which is never drawn.
+# `multinomial` draws from each row of a matrix of weights. Reshaping to rows and back leaves the order of the rows as
+# it was. A logit of −∞ has become a weight of exactly 0, which is never drawn.
 #
-# **A second way** is the line of the text (next cell): add up, choose a point for each row, look which piece it hit. **A
-# third**: add to each logit a random number $-\log(-\log u)$, $u$ even between 0 and 1, and take the argmax. That is the
-# *Gumbel trick*, and its argmax follows softmax exactly.
+# **A second way** is the line of the text (next cell): add up, choose a point for each row, look which piece it hit.
+# **A third**: add to each logit a random number $-\log(-\log u)$, $u$ even between 0 and 1, and take the argmax. That
+# is the *Gumbel trick*, and its argmax follows softmax exactly.
 #
-# **What the classic mistake looks like.** One random number for the whole batch: each row by itself looks right, even in
-# a million draws. Only side by side they give themselves away: rows that are alike always say the same word.
+# **What the classic mistake looks like.** One random number for the whole batch: each row by itself looks right, even
+# in a million draws. Only side by side they give themselves away: rows that are alike always say the same word.
 
 # %% key="sample-second" solution="09.3"
 from utils.grading import check
@@ -447,8 +447,8 @@ def by_points(logits, generator):
 check("09.3", by_points)
 
 # %% [markdown] key="sample-text"
-# **Use it**: two thousand draws from the twelve likeliest tokens, beside their probabilities. With $n$ draws a frequency
-# is off by about $\sqrt{p(1-p)/n}$.
+# **Use it**: two thousand draws from the twelve likeliest tokens, beside their probabilities. With $n$ draws a
+# frequency is off by about $\sqrt{p(1-p)/n}$.
 
 # %% key="frequencies" tags=["demo", "nbval-ignore-output"]
 drawing = use(sample)
@@ -479,8 +479,8 @@ show.bars(
 # A model that writes in this way, feeding on its own words, is **autoregressive**. What it has written once it cannot
 # take back; for the next step it is a text like any other. Three things make the loop a little longer than that:
 #
-# - **The window.** GPT-2 has position embeddings for `n_ctx` tokens and refuses more. So it is shown the last `n_ctx` of
-#   them, while the text itself keeps all.
+# - **The window.** GPT-2 has position embeddings for `n_ctx` tokens and refuses more. So it is shown the last `n_ctx`
+#   of them, while the text itself keeps all.
 # - **The end.** When the model chooses EOS, the text has ended. In a batch the other texts go on, so an ended row is
 #   filled with EOS.
 # - **The beginning.** In GPT-2 the token that begins a text, BOS, *is* the EOS token (chapter 02). Only an EOS that has
@@ -619,15 +619,15 @@ spread = {name: variety([new_ids(row, start) for row in rows]) for name, rows in
 show.bars(
     spread | {"the world": variety(of_world)},
     title="How different are eight stories?",
-    note=f"Greedy says {1 - spread['greedy']:.0%} of its runs of four tokens more than once, drawing "
+    note=f"Of greedy's runs of four tokens {1 - spread['greedy']:.0%} repeat an earlier one, of the drawn ones "
     f"{1 - spread['drawn']:.0%}. The last bar: eight stories that the world itself tells.",
     x_name="how they were told",
     y_name="different runs ÷ all runs",
 )
 
 # %% [markdown] key="long-rut-text"
-# The second rut is deeper. Let greedy go on past the end of the story: no EOS stops it now, it only begins the next text.
-# How much of what it writes has it written before?
+# A second rut runs from one text to the next. Let greedy go on past the end of a text: no EOS stops it now, it only
+# begins another. How much of what it writes has it written before?
 
 # %% key="long-rut" tags=["demo", "nbval-ignore-output"]
 begin = tensor([[eos], [eos]])  # BOS alone, twice: [2 1]
@@ -638,18 +638,18 @@ def one_each(logits):
     return torch.cat([likeliest(logits[:1]), drawing(logits[1:], rng)])
 
 
-written = write(quick, begin, 160, one_each)  # [2 161]
+written = write(quick, begin, 120, one_each)  # [2 121]
 tales = dict(zip(["greedy", "drawn"], written.tolist(), strict=True))
 bos = model.tokenizer.bos_token
 joined = "".join(bos + document.text for document in islice(documents(9, "held_out"), 12))
-tales["the world"] = model.to_tokens(joined, prepend_bos=False)[0, :161].tolist()
+tales["the world"] = model.to_tokens(joined, prepend_bos=False)[0, :121].tolist()
 
-lengths = list(range(20, 161, 10))
+lengths = list(range(20, 121, 10))
 show.lines(
     lengths,
     {name: [1 - variety([tale[:n]]) for n in lengths] for name, tale in tales.items()},
     title="How much has been said before?",
-    note=f"After 160 tokens {1 - variety([tales['greedy']]):.0%} of greedy's runs of four tokens are repetitions; "
+    note=f"After 120 tokens {1 - variety([tales['greedy']]):.0%} of greedy's runs of four tokens are repetitions; "
     f"drawn {1 - variety([tales['drawn']]):.0%}, the world's own texts {1 - variety([tales['the world']]):.0%}.",
     x_name="tokens written",
     y_name="share of repeated runs",
@@ -661,17 +661,17 @@ show.table(
     [[number, piece] for number, piece in enumerate(pieces[:8], 1)],
     ["text", "what it says"],
     title="What greedy writes when nothing stops it",
-    note=f"{len(pieces)} texts in 160 tokens, the last one cut off; {len(set(pieces))} of them different.",
+    note=f"{len(pieces)} texts in 120 tokens, the last one cut off; {len(set(pieces))} of them different.",
 )
 
 # %% [markdown] key="typical-text" terms="surprise"
 # Greedy is a fixed rule: the same text always goes on in the same way. And once it has said something twice, there is a
 # reason to say it again: a model that has learned to copy (the induction heads of chapter 05) takes a repetition for a
-# sign of more. GPT-2 does this on nearly every long text.
+# sign of more. GPT-2, left to write greedily, often ends in a loop of one sentence (Holtzman et al. 2020).
 #
-# So greedy's text is dull. Is it at least *likely*? The measure is the **surprise** of chapter 07: $-\log p$ of each token
-# that came. First, where in a story is there anything to choose? Here is one of the world's own, with the model's surprise
-# under each token.
+# So greedy's text is dull. Is it at least *likely*? The measure is the **surprise** of chapter 07: $-\log p$ of each
+# token that came. First, where in a story is there anything to choose? Here is one of the world's own, with the model's
+# surprise under each token.
 
 
 # %% key="surprises" tags=["demo"]
@@ -684,18 +684,20 @@ def surprise(ids):
 
 world = [model.to_tokens(story.text)[0].tolist()[: start + 40] for story in islice(stories(9, "held_out"), 8)]
 nats = surprise(world[0])  # [pos-1]
+likeliest_share = model(tensor([world[0]]))[0, :-1].softmax(-1).amax(-1)  # [pos-1]
 show.tokens(
     [model.to_string(i) for i in world[0][1:]],
     (nats + 0.0).round(decimals=1),  # + 0.0, for −log 1 is −0
     title="Where is a story surprising?",
-    note=f"{(nats > 1).sum()} of {len(nats)} tokens surprise the model by more than 1 nat; {(nats < 0.1).sum()} by less "
-    "than 0.1: there it knew what had to come.",
+    note=f"{(nats < 0.1).sum()} of {len(nats)} tokens surprise the model by less than 0.1 nat: there it knew what had "
+    f"to come. {(nats > 1).sum()} surprise it by more than 1. There even its likeliest token had a probability of only "
+    f"{likeliest_share[nats > 1].mean():.2f}, on average.",
     value_name="surprise (nats)",
 )
 
 # %% [markdown] key="predict-surprise" tags=["predict"]
-# **Predict.** Greedy takes the least surprising token at each place. How large is the mean surprise of its stories, beside
-# that of drawn stories and of the world's own?
+# **Predict.** Greedy takes the least surprising token at each place. How large is the mean surprise of its stories,
+# beside that of drawn stories and of the world's own?
 #
 # - **a**: hardly smaller;
 # - **b**: about half as large;
@@ -722,20 +724,22 @@ show.bars(
 # %% [markdown] key="typical-answer" terms="entropy, typical"
 # <details><summary>Why that can be</summary>
 #
-# In the pocket model's world most choices are among words that are about equally likely: which food, which color, which
-# toy. The likeliest of twenty such words is hardly likelier than the others. Greedy gains next to nothing by taking it, and
-# it takes the *same* one every time. So all is lost in variety and hardly anything won in probability.
+# In the pocket model's world a choice is mostly one among words that are about equally likely: which food, which color,
+# which toy. At such a place the likeliest word has a small share itself, as the note under the story above says. Greedy
+# gains next to nothing by taking it, and it takes the *same* one every time. So all is lost in variety and hardly
+# anything won in probability.
 #
-# In GPT-2, which has read the web, the choices are less even, and greedy does win: its text is far more probable than what
-# people write, and just as dull (Holtzman et al. 2020).
+# In GPT-2, which has read the web, the choices are less even, and greedy does win: its text is far more probable than
+# what people write, and just as dull (Holtzman et al. 2020).
 #
 # </details>
 #
-# Either way, **the likeliest text is not a typical text**. Throw a die that shows a six with probability 0.3 and each other
-# number with 0.14, a hundred times. The likeliest single result is a hundred sixes. But you will never see it: what you
-# see has about thirty sixes, because there are so many more results like that. Real texts make surprising choices, none of
-# them likely, and *some* such choice nearly certain. Drawing from the model makes them as often as the model expects them:
-# its mean surprise is the distribution's **entropy**, $-\sum_v p_v \log p_v$. Section 9 looks for likelier texts in earnest.
+# Either way, **the likeliest text is not a typical text**. Throw a die that shows a six with probability 0.3 and each
+# other number with 0.14, a hundred times. The likeliest single result is a hundred sixes. But you will never see it:
+# what you see has about thirty sixes, because there are so many more results like that. Real texts make surprising
+# choices, none of them likely, and *some* such choice nearly certain. Drawing from the model makes them as often as the
+# model expects them: its mean surprise is the distribution's **entropy**, $-\sum_v p_v \log p_v$. Section 9 looks for
+# likelier texts in earnest.
 #
 # So why not simply draw, and be done?
 
@@ -744,8 +748,8 @@ show.bars(
 #
 # Because of the tail. A token that never fits should have probability 0, and softmax cannot say 0. Every wrong token
 # keeps a crumb, there are fifty thousand of them, and a text has many places. If a wrong one is drawn with probability
-# 0.005 at each place, a text of 150 tokens stays clean with $0.995^{150} \approx 0.47$ only. And the model believes what it
-# reads: after a wrong word the next is in danger too. How heavy is this model's own tail?
+# 0.005 at each place, a text of 150 tokens stays clean with $0.995^{150} \approx 0.47$ only. And the model believes
+# what it reads: after a wrong word the next is in danger too. How heavy is this model's own tail?
 
 # %% key="tail-weight" tags=["demo"]
 places = torch.cat([model(tensor([ids]))[0, start - 1 : -1] for ids in world[:5]])  # [place d_vocab]
@@ -759,17 +763,19 @@ show.table(
     rows,
     ["temperature", "mean probability after number 200", "150 tokens stay out of it"],
     title=f"The tail at {len(places)} places of the world's own stories",
-    note="No place of the world has two hundred tokens that fit. The last column is a text's chance to stay clean.",
+    note=f"At none of these places has the model more than {(places.softmax(-1) > 1e-4).sum(-1).max()} tokens that it "
+    "gives 1 in 10,000 or more. The last column is a text's chance to stay clean.",
 )
 
 # %% [markdown] key="truncation-text" terms="truncation"
-# A well-trained model has a light tail at temperature 1, and a model that knows little of what it reads a heavy one. Either
-# way it grows fast with the temperature.
+# A well-trained model has a light tail at temperature 1, and a model that knows little of what it reads a heavy one.
+# Either way it grows fast with the temperature.
 #
 # Hence **truncation**: set the logits of some tokens to −∞ before drawing. They differ only in *which* tokens. The rest
 # shares the whole probability among itself, in the old proportions; the softmax does that without being asked.
 #
-# The simplest rule: keep the $k$ likeliest (Fan, Lewis and Dauphin 2018). The samples published with GPT-2 used $k = 40$.
+# The simplest rule: keep the $k$ likeliest (Fan, Lewis and Dauphin 2018). The samples published with GPT-2 used
+# $k = 40$.
 
 # %% [markdown] key="top-k-filter" terms="top-k"
 # ### Exercise 09.4 · Top-k
@@ -777,8 +783,8 @@ show.table(
 # *difficulty 2 · 10 minutes · stuck?* `hint("09.4")`
 #
 # $$
-# \ell'_v = \begin{cases} \ell_v & \text{if } v \text{ is one of the } k \text{ likeliest tokens of its row} \\ -\infty &
-# \text{otherwise} \end{cases}
+# \ell'_v = \begin{cases} \ell_v & \text{if } v \text{ is one of the } k \text{ likeliest tokens of its row} \\
+# -\infty & \text{otherwise} \end{cases}
 # $$
 #
 # Exactly $\min(k, d_\text{vocab})$ tokens stay in each row, also where logits are equal (which of the equal ones is
@@ -812,8 +818,8 @@ grade(top_k_filter)
 #
 # **A second way** ranks the tokens: `argsort` twice gives each token its rank, and ranks from k on go.
 #
-# **What the classic mistake looks like.** A threshold, `logits < logits.topk(k).values[..., -1:]`, keeps every token that
-# is *equal* to the k-th. In float32 that hardly ever shows. In a model whose unused tokens share one logit, as the
+# **What the classic mistake looks like.** A threshold, `logits < logits.topk(k).values[..., -1:]`, keeps every token
+# that is *equal* to the k-th. In float32 that hardly ever shows. In a model whose unused tokens share one logit, as the
 # pocket model's do, a large k can keep tens of thousands too many:
 
 
@@ -859,11 +865,11 @@ show.slider(at_k, [1, 2, 3, 4, 5, 6, 8, 10, 12, 50], name="k", start=5)
 
 # %% [markdown] key="top-k-trouble" terms="top-p, nucleus"
 # The trouble with $k$: it is the same number everywhere. After "Once upon" one token fits, and $k = 40$ lets in
-# thirty-nine that do not. After "her favorite color was" there may be fifteen good ones, and $k = 5$ throws ten of them away.
-# How many tokens are good depends on the place, so let the *probability* decide.
+# thirty-nine that do not. After "her favorite color was" there may be fifteen good ones, and $k = 5$ throws ten of them
+# away. How many tokens are good depends on the place, so let the *probability* decide.
 #
-# **Top-p**, or nucleus sampling (Holtzman et al. 2020): go down from the likeliest and add up, until the sum has reached
-# $p$. The tokens met on the way are the **nucleus**; all others go.
+# **Top-p**, or nucleus sampling (Holtzman et al. 2020): go down from the likeliest and add up, until the sum has
+# reached $p$. The tokens met on the way are the **nucleus**; all others go.
 
 # %% key="nucleus-by-hand" tags=["demo"]
 ordered = probs[0, order[:8]]  # the eight likeliest: [8]
@@ -924,8 +930,8 @@ grade(top_p_filter)
 # #### Why it works
 #
 # A token belongs to the nucleus exactly when the sum of those *before* it is still below $p$. That rule keeps the
-# likeliest by itself (the sum before it is 0), so even a tiny $p$ leaves something to draw. `order` says for each sorted
-# place which token it was, so `scatter` with it undoes the sorting.
+# likeliest by itself (the sum before it is 0), so even a tiny $p$ leaves something to draw. `order` says for each
+# sorted place which token it was, so `scatter` with it undoes the sorting.
 #
 # **A second way** keeps the mask and undoes the sorting with the inverse order, `order.argsort(-1)` (next cell).
 #
@@ -1006,8 +1012,8 @@ grade(min_p_filter)
 # The border moves with the row: strict where the model is sure, generous where it is not. The likeliest itself always
 # stays, because $p \le 1$.
 #
-# **A second way** needs no softmax. A ratio of probabilities is a difference of logits, so $p_v \ge p \cdot p_\text{max}$
-# says $\ell_v \ge \ell_\text{max} + \log p$.
+# **A second way** needs no softmax. A ratio of probabilities is a difference of logits, so
+# $p_v \ge p \cdot p_\text{max}$ says $\ell_v \ge \ell_\text{max} + \log p$.
 #
 # **What the classic mistake looks like.** Comparing with $p$ itself: with $p = 0.1$ and fifty tokens of 0.02 each,
 # nothing stays.
@@ -1064,8 +1070,9 @@ show.lines(
 )
 
 # %% [markdown] key="price-text"
-# A filter has a price as well: now and then it throws away the very token that came. Count both, for stricter and looser
-# rules, on five stories of the world: how many tokens stay on average, and how often the story's next word was lost.
+# A filter has a price as well: now and then it throws away the very token that came. Count both, for stricter and
+# looser rules, on five stories of the world: how many tokens stay on average, and how often the story's next word was
+# lost.
 
 # %% key="price" tags=["demo"]
 came = torch.cat([tensor(ids[start:]) for ids in world[:5]])  # the token that came: [place]
@@ -1134,8 +1141,8 @@ show.table(
 #
 # Truncation works on the tail. Against ruts there is another remedy, at the head: lower the logits of tokens that the
 # text already holds. The **frequency penalty** subtracts a fixed amount for each time. (A *presence* penalty subtracts
-# it once, however often the token came. The *repetition* penalty of Keskar et al. 2019 divides positive logits and
-# multiplies negative ones, because dividing a negative logit would make its token likelier.)
+# it once, however often the token came. The *repetition* penalty of Keskar et al. 2019 divides logits; today's programs
+# divide the positive ones and multiply the negative, because dividing a negative logit makes its token likelier.)
 
 # %% [markdown] key="frequency-penalty"
 # ### Exercise 09.6 · Frequency penalty
@@ -1170,8 +1177,8 @@ grade(frequency_penalty)
 # %% [markdown] key="frequency-penalty-why" solution="09.6"
 # #### Why it works
 #
-# `scatter_add` adds a 1 at each token's place, and places that are named twice get 2. (`scatter` would write 1 twice into
-# the same place and leave 1: that is a presence penalty.) The counts have the shape of the logits, row by row.
+# `scatter_add` adds a 1 at each token's place, and places that are named twice get 2. (`scatter` would write 1 twice
+# into the same place and leave 1: that is a presence penalty.) The counts have the shape of the logits, row by row.
 #
 # **What the classic mistake looks like.** `logits[:, tokens] -= penalty` changes the input, uses every row's tokens for
 # all rows, and subtracts once where a token stands twice. Three mistakes, no error.
@@ -1228,21 +1235,21 @@ def with_memory(tokens, penalties):
 # %% key="penalized-table" tags=["demo"]
 penalties = (0.0, 0.3, 3.0)
 three = begin[:1].expand(3, -1)  # BOS, once for each penalty: [3 1]
-strictly = write(quick, three, 80, with_memory(three, penalties))[:, 1:].tolist()
+strictly = write(quick, three, 110, with_memory(three, penalties))[:, 1:].tolist()
 show.table(
     [
-        [f"{penalty:g}", f"{1 - variety([new]):.0%}", text_of(new)[:230] + " …"]
+        [f"{penalty:g}", f"{1 - variety([new]):.0%}", text_of(new).count("."), text_of(new) + " …"]
         for penalty, new in zip(penalties, strictly, strict=True)
     ],
-    ["penalty", "repeated runs", "what greedy writes"],
+    ["penalty", "repeated runs", "full stops", "what greedy writes"],
     title="Greedy under a frequency penalty",
-    note="Read the texts of the larger penalties to their ends: what goes, along with the repetitions?",
+    note="Read the text of the largest penalty to its end: what goes, along with the repetitions?",
 )
 
 # %% [markdown] key="penalty-limits"
 # A penalty does not know a rut from a story. The tokens that a text must repeat most are its full stops, *the*, and the
-# name of its hero, and the longer the text the higher their fine. So the larger the penalty, the sooner the sentences lose
-# their ends and the hero the name. A small penalty against ruts, and truncation for the rest, is what people use.
+# name of its hero, and the longer the text the higher their fine. So the larger the penalty, the sooner the sentences
+# lose their ends and the hero the name. A small penalty against ruts, and truncation for the rest, is what people use.
 
 # %% [markdown] key="beams" terms="beam search"
 # ## 9 · Looking ahead: beams
@@ -1279,13 +1286,14 @@ show.bars(
 # %% [markdown] key="beams-answer"
 # <details><summary>What you see, and why</summary>
 #
-# It is **b**. A looked better at the first step, but its probability is then divided among three. Greedy has no way back.
+# It is **b**. A looked better at the first step, but its probability is then divided among three. Greedy has no way
+# back.
 #
 # </details>
 #
 # The only certain remedy is to try all texts, and there are $d_\text{vocab}^{\,n}$ of them. **Beam search** is the
-# affordable one: keep not one text but the best few, the *beams*. At each step extend every beam by every token, put all
-# these together, and keep the best again.
+# affordable one: keep not one text but the best few, the *beams*. At each step extend every beam by every token, put
+# all these together, and keep the best again.
 #
 # Two details. A beam that has ended in EOS is not extended: it stays as it is and competes. And that competition is
 # unfair: a sum of log-probabilities falls with every token, so short texts win. Exact search for the likeliest
@@ -1311,16 +1319,17 @@ show.lines(
 # *difficulty 5 · 40 minutes · stuck?* `hint("09.8")`
 #
 # $$
-# \text{score}(t_1, \dots, t_m) = \frac{1}{m^{\alpha}} \sum_{i=1}^{m} \log p(t_i \mid \text{prompt}, t_1, \dots, t_{i-1})
+# \text{score}(t_1, \dots, t_m) =
+# \frac{1}{m^{\alpha}} \sum_{i=1}^{m} \log p(t_i \mid \text{prompt}, t_1, \dots, t_{i-1})
 # $$
 #
-# $t_1, \dots, t_m$ are the *new* tokens, EOS counted and the prompt not; $\alpha$ is `length_penalty`, and at 0 the score
-# is the plain sum.
+# $t_1, \dots, t_m$ are the *new* tokens, EOS counted and the prompt not; $\alpha$ is `length_penalty`, and at 0 the
+# score is the plain sum.
 #
 # - Each row of `tokens` is searched by itself, and its best beam is its result: [batch pos+n_new], filled with EOS
 #   after its end.
-# - One step: the candidates are all beams that have ended, unchanged, and all extensions of the others by one token. Keep
-#   the `beams` best by score. After `n_new` steps the best one is returned.
+# - One step: the candidates are all beams that have ended, unchanged, and all extensions of the others by one token.
+#   Keep the `beams` best by score. After `n_new` steps the best one is returned.
 # - The model is shown at most its last `n_ctx` tokens, as in 09.7. Add up log-probabilities in float64.
 #
 # With one beam this is greedy. With at least $d_\text{vocab}^{\,n-1}$ beams for $n$ new tokens nothing is ever dropped
@@ -1376,15 +1385,16 @@ grade(beam_search)
 # %% [markdown] key="beam-search-why" solution="09.8"
 # #### Why it works
 #
-# The beams of one text are the batch of the model, so a step is one call. All candidates lie in one table [beam d_vocab].
-# Flattened, its number divided by d_vocab says which beam a candidate comes from, and the rest which token was added.
-# An ended beam takes part through a trick: its row holds −∞ but for EOS, which costs nothing, and its length stands still.
+# The beams of one text are the batch of the model, so a step is one call. All candidates lie in one table [beam
+# d_vocab]. Flattened, its number divided by d_vocab says which beam a candidate comes from, and the rest which token
+# was added. An ended beam takes part through a trick: its row holds −∞ but for EOS, which costs nothing, and its length
+# stands still.
 #
 # **A second way** keeps Python lists of (tokens, sum) and sorts them (next cell). It is slower and easier to get right.
 #
 # **What the classic mistakes look like.** Sums of raw *logits* compare beams by numbers that were never normalized: the
-# winner is where the logits happen to be large. Scores kept in place of sums divide again at every step. And beams shared
-# by the rows of a batch give every text the continuation of the easiest one.
+# winner is where the logits happen to be large. Scores kept in place of sums divide again at every step. And beams
+# shared by the rows of a batch give every text the continuation of the easiest one.
 
 
 # %% key="beam-search-second" solution="09.8"
@@ -1463,52 +1473,50 @@ show.bars(
 
 # %% [markdown] key="exhaustive-why"
 # $4^4$ beams are enough for five new tokens: before the last step there are no more than $4^4$ texts, so none has been
-# dropped, and the last step looks at all their extensions. Few beams do nearly as well, and that is the whole point. But
-# it is a search without a promise: between 1 and $d_\text{vocab}^{\,n-1}$ nothing is certain, and now and then more beams
-# even find something worse.
+# dropped, and the last step looks at all their extensions. Few beams do nearly as well, and that is the whole point.
+# But it is a search without a promise: between 1 and $d_\text{vocab}^{\,n-1}$ nothing is certain, and now and then more
+# beams even find something worse.
 
 # %% [markdown] key="pocket-beams-text"
-# And on the pocket model, with its whole vocabulary? Nobody can try $50257^{12}$ texts. But the texts that are found can
-# be compared with each other, and with drawn ones.
+# And on the pocket model, with its whole vocabulary? Nobody can try $50257^{12}$ texts. But the texts that are found
+# can be compared with each other, and with drawn ones.
 
 # %% key="pocket-beams" tags=["demo"]
-rows = []
+totals, rows = [], []
 for width in (1, 2, 4):
     text = search(quick, ids, 12, width)  # [1 pos+12]
-    rows.append(
-        [
-            f"{width} beam{'s' * (width > 1)}",
-            log_prob(model, text, ids.shape[1]).item(),
-            text_of(text[0, ids.shape[1] - 1 :].tolist()),
-        ]
-    )
-sums = [f"{total:.2f}" for _, total, _ in rows]
+    totals.append(log_prob(model, text, ids.shape[1]).item())
+    words = text_of(text[0, ids.shape[1] - 1 :].tolist())
+    rows.append([f"{width} beam{'s' * (width > 1)}", f"−{-totals[-1]:.2f}", words])
 
 show.table(
-    [[name, f"{total:.2f}", words] for name, total, words in rows],
+    rows,
     ["search", "sum of log p", "what Anna does"],
     title="Twelve tokens on, by beam search",
     note="More beams found a likelier text."
-    if rows[-1][1] > rows[0][1] + 1e-6
+    if totals[-1] > totals[0] + 1e-6
     else "Greedy's text is as likely as the one that four beams found.",
 )
 
 # %% key="pocket-drawn" tags=["demo", "nbval-ignore-output"]
 sampled = write(quick, ids.expand(20, -1), 12, drawn_at(1.0))  # twenty draws: [20 pos+12]
 typical = torch.cat([log_prob(model, text[None], ids.shape[1]) for text in sampled])  # [20]
-show.histogram(
-    {"20 drawn texts": typical},
+show.lines(
+    list(range(1, 21)),
+    {"drawn texts": typical.sort(descending=True).values},
     title="How likely is a drawn text?",
-    note=f"Four beams found a text with {rows[-1][1]:.2f}. {(typical < rows[-1][1]).sum()} of 20 drawn ones are less likely.",
-    x_name="sum of log p over twelve tokens",
-    bins=12,
+    note=f"Each point is one of twenty drawn texts; {(typical < totals[-1]).sum()} of them are less likely than the "
+    "one that four beams found.",
+    x_name="drawn text, the likeliest first",
+    y_name="sum of log p over twelve tokens",
+    levels={"found by four beams": totals[-1]},
 )
 
 # %% [markdown] key="beams-limits"
 # So beam search does its work well: it finds texts that are likelier than nearly all that are drawn. For a translation
-# or a transcript, where there is one right answer, that is what one wants. For a story it is the wrong thing to want: it
-# looks for a text that is *not* like most texts. Where beam search writes blandly, that is no failure of the search. It is
-# its success.
+# or a transcript, where there is one right answer, that is what one wants. For a story it is the wrong thing to want:
+# it looks for a text that is *not* like most texts. Where beam search writes blandly, that is no failure of the search.
+# It is its success.
 
 # %% [markdown] key="waste" terms="KV cache"
 # ## 10 · Do nothing twice: the KV cache
@@ -1518,8 +1526,8 @@ show.histogram(
 # that comes later can change them.
 #
 # What does a *new* position need of the old ones? It asks with its own query, and gets an answer from their keys and
-# values. Nothing else of them ever reaches it: not their queries, not their MLPs, not their logits. So keep the keys and
-# values of every layer, and compute only what is new. That store is the **KV cache**.
+# values. Nothing else of them ever reaches it: not their queries, not their MLPs, not their logits. So keep the keys
+# and values of every layer, and compute only what is new. That store is the **KV cache**.
 
 # %% [markdown] key="predict-cache" tags=["predict"]
 # **Predict.** A prompt of 10 tokens is continued by 90. In one layer, for how many positions are keys computed
@@ -1613,9 +1621,9 @@ grade(KVCache)
 # The first append keeps what it is given; each later one joins it to what is there. Old positions stay in front, so
 # position $i$ of the cache is position $i$ of the text.
 #
-# **A second way** is a list of chunks that are joined when they are asked for. **A third**, which fast libraries use, is
-# a buffer with room for all positions: `torch.cat` copies the whole cache at every step, a buffer is only written at its
-# end.
+# **A second way** is a list of chunks that are joined when they are asked for. **A third**, which fast libraries use,
+# is a buffer with room for all positions: `torch.cat` copies the whole cache at every step, a buffer is only written at
+# its end.
 #
 # **What the classic mistake looks like.** `held = []` in the body of the class belongs to the *class*: the second text
 # that is written begins with the keys of the first. It looks as if the model were haunted by an earlier conversation.
@@ -1640,18 +1648,18 @@ class Chunks:
 check("09.9", Chunks)
 
 # %% [markdown] key="offset-text"
-# Now attention for the new positions. All is as in chapter 05 but for the mask. If the cache holds `past` positions, new
-# query number $i$ stands at position past + $i$ of the text, and may see every key up to there:
+# Now attention for the new positions. All is as in chapter 05 but for the mask. If the cache holds `past` positions,
+# new query number $i$ stands at position past + $i$ of the text, and may see every key up to there:
 
 # %% key="offset-grid" tags=["demo"]
 past, new = 4, 3
 seen = torch.arange(past + new) <= past + torch.arange(new)[:, None]  # [new past+new]
 show.matrix(
-    torch.where(seen, 1.0, torch.nan),
+    seen.float(),
     rows=[f"new {i}, position {past + i}" for i in range(new)],
     columns=[f"old {j}" for j in range(past)] + [f"new {i}" for i in range(new)],
     title=f"What {new} new queries may see when {past} positions are in the cache",
-    note="A 1 may be seen, an empty cell may not. The corner of the mask has moved to the right by the old positions.",
+    note="1 may be seen, 0 may not. The corner of the mask has moved to the right by the number of old positions.",
     row_name="query",
     column_name="key",
     value_name="may be seen",
@@ -1668,9 +1676,9 @@ show.matrix(
 # A^h_{ij} = \operatorname{softmax}_{j \le \text{past} + i}\!\left(\frac{q^h_i \cdot k^h_j}{\sqrt{d_\text{head}}}\right)
 # $$
 #
-# $i$ counts the new positions and $j$ all of them, old and new; past is `len(cache)` *before* the new keys and values are
-# appended. $q, k, v$ are the projections of `x_new`, as in 05.1. With an empty cache this is 05.7. You may use what you
-# wrote in chapter 05, or do it with a few matrix products.
+# $i$ counts the new positions and $j$ all of them, old and new; past is `len(cache)` *before* the new keys and values
+# are appended. $q, k, v$ are the projections of `x_new`, as in 05.1. With an empty cache this is 05.7. You may use what
+# you wrote in chapter 05, or do it with a few matrix products.
 
 
 # %% key="attention-with-cache-answer" exercise="09.10"
@@ -1717,15 +1725,15 @@ grade(attention_with_cache)
 # #### Why it works
 #
 # Queries are made for the new positions only, so the scores have one row for each new position and one column for each
-# position of the text. `key_pos[past:]` are the new queries' own positions. With one new token the mask hides nothing at
-# all; it matters when a chunk of several comes, as a prompt does.
+# position of the text. `key_pos[past:]` are the new queries' own positions. With one new token the mask hides nothing
+# at all; it matters when a chunk of several comes, as a prompt does.
 #
 # **A second way** (next cell) puts the new positions in one by one. Then no mask is needed, and it is as slow as it
 # looks.
 #
-# **What the classic mistakes look like.** A mask of shape [new, new] does not fit, and padding it on the wrong side hides
-# the old positions: the model forgets its prompt. Asking `len(cache)` *after* the append moves the corner too far to the
-# right: inside a chunk the new tokens see each other's future, and writing one token at a time never shows it.
+# **What the classic mistakes look like.** A mask of shape [new, new] does not fit, and padding it on the wrong side
+# hides the old positions: the model forgets its prompt. Asking `len(cache)` *after* the append moves the corner too far
+# to the right: inside a chunk the new tokens see each other's future, and writing one token at a time never shows it.
 
 
 # %% key="attention-with-cache-second" solution="09.10"
@@ -1751,8 +1759,8 @@ doctest.testmod()  # the examples in the docstrings of all eleven exercises, run
 # %% [markdown] key="cached-model-text"
 # ### The whole model, with a cache
 #
-# **Use it.** All other parts of a block work on each position alone, so they need no cache and no change: new positions go
-# in, new positions come out. Here are the blocks of chapter 07 with your attention in them.
+# **Use it.** All other parts of a block work on each position alone, so they need no cache and no change: new positions
+# go in, new positions come out. Here are the blocks of chapter 07 with your attention in them.
 
 # %% key="cached-blocks" tags=["demo"]
 NAMES = ("W_Q", "b_Q", "W_K", "b_K", "W_V", "b_V", "W_O", "b_O")
@@ -1802,8 +1810,8 @@ class Cached:
 
 
 # %% [markdown] key="same-text"
-# First the proof that matters: **a cache changes no number**. In exact arithmetic the logits are equal; in float32 the sums
-# are taken in another order, so they agree to rounding.
+# First the proof that matters: **a cache changes no number**. In exact arithmetic the logits are equal; in float32 the
+# sums are taken in another order, so they agree to rounding.
 
 # %% key="same-numbers" tags=["demo"]
 fast, differences = Cached(model), []
@@ -1823,10 +1831,10 @@ print("four greedy stories, with and without a cache, token by token the same:",
 # %% [markdown] key="seconds-text"
 # ### What it saves
 #
-# Now the seconds. What does the next token cost when the text has $n$ tokens? The model's own window ends at 256, so this
-# measures the blocks alone, on random streams: how long a multiplication takes does not depend on the numbers. The seconds
-# are the processor's, on one core, so that other programs count little, and the shortest of a few runs. They differ from
-# machine to machine, so the book's check does not compare them.
+# Now the seconds. What does the next token cost when the text has $n$ tokens? The model's own window ends at 256, so
+# this measures the blocks alone, on random streams: how long a multiplication takes does not depend on the numbers. The
+# seconds are the processor's, on one core, so that other programs count little, and the shortest of a few runs. They
+# differ from machine to machine, so the book's check does not compare them.
 
 
 # %% key="seconds" tags=["demo", "nbval-ignore-output"]
@@ -1861,7 +1869,8 @@ show.lines(
     milliseconds,
     title="Time for the next token, measured (the blocks alone)",
     note=f"From 1,024 to 2,048 tokens: {slow[-1] / slow[-2]:.1f} times as long without a cache, "
-    f"{fast_times[-1] / fast_times[-2]:.1f} times with one. At 2,048 the cache is {slow[-1] / fast_times[-1]:.0f} times faster.",
+    f"{fast_times[-1] / fast_times[-2]:.1f} times with one. At 2,048 the step with a cache is "
+    f"{slow[-1] / fast_times[-1]:.0f} times faster.",
     x_name="length of the text (tokens)",
     y_name="milliseconds a token",
     log_x=True,
@@ -1869,20 +1878,20 @@ show.lines(
 )
 
 # %% [markdown] key="asymptotes" terms="asymptote"
-# Both axes are logarithmic, so a straight line is a power of $n$, and its slope is the exponent. What slopes should there
-# be? Count multiplications. A block has $12\, d^2$ weights ($4 d^2$ in attention, $8 d^2$ in the MLP; $d$ is d_model), and
-# each position that is computed meets each of them once. And each pair of a query and a key costs $2d$: $d$ for the
-# score, $d$ for the mixing, over all heads.
+# Both axes are logarithmic, so a straight line is a power of $n$, and its slope is the exponent. What slopes should
+# there be? Count multiplications. A block has $12\, d^2$ weights ($4 d^2$ in attention, $8 d^2$ in the MLP; $d$ is
+# d_model), and each position that is computed meets each of them once. And each pair of a query and a key costs $2d$:
+# $d$ for the score, $d$ for the mixing, over all heads.
 #
 # | the step that reads token number $n$ | weights | pairs (query, key) | in all, per block |
 # |---|---|---|---|
 # | without a cache: $n$ positions | $12\, d^2 n$ | $2 d\, n^2$ | linear in $n$, then quadratic |
 # | with a cache: 1 position | $12\, d^2$ | $2 d\, n$ | constant, then linear in $n$ |
 #
-# The two parts are equal where $12 d^2 n = 2 d\, n^2$, at $n = 6d$, with and without a cache. (Without one the mask throws
-# nearly half of the pairs away, *after* they were computed.) So the ratio of the two is always $n$: **that is what a cache
-# saves, a factor of the length of the text.** For a whole text of $N$ tokens add the steps up: $N^2$ and then $N^3$
-# without a cache, $N$ and then $N^2$ with one.
+# The two parts are equal where $12 d^2 n = 2 d\, n^2$, at $n = 6d$, with and without a cache. (Without one the mask
+# throws nearly half of the pairs away, *after* they were computed.) So the ratio of the two is always $n$: **that is
+# what a cache saves, a factor of the length of the text.** For a whole text of $N$ tokens add the steps up: $N^2$ and
+# then $N^3$ without a cache, $N$ and then $N^2$ with one.
 
 
 # %% key="counted" tags=["demo"]
@@ -1908,13 +1917,34 @@ show.lines(
     marks={"n = 6 d_model": 6 * d},
 )
 
+
+# %% key="slopes" tags=["demo", "nbval-ignore-output"]
+def slope(values, first, last):
+    """The exponent e of values ~ nᵉ between two lengths."""
+    return math.log(values[1] / values[0]) / math.log(last / first)
+
+
+rows = []
+for name, computed in (("without a cache", lambda n: n), ("with a cache", lambda n: 1)):
+    for ends in ((16, 128), (128, 1024), (1024, 2048)):
+        took = [measured[name][sizes.index(n)] for n in ends]
+        needed = [multiplications(n, d, layers, computed(n)) for n in ends]
+        rows.append([name, f"{ends[0]:,} to {ends[1]:,}", f"{slope(took, *ends):.1f}", f"{slope(needed, *ends):.1f}"])
+
+show.table(
+    rows,
+    ["", "tokens", "slope, measured", "slope, counted"],
+    title="Slopes of the two figures",
+    note="Slope 1: twice the length takes twice the time. Slope 2: four times the time.",
+)
+
 # %% [markdown] key="measured-against-counted"
-# Compare the two figures. For long texts the measured curves have the counted slopes, or come near. For short ones they do
-# not: the cached step cannot take less than the time to call some dozens of functions, whatever they multiply, so its
+# Compare the columns. The measured slopes grow as the counted ones do, and they do not agree to the digit. For short
+# texts the cached step cannot take less than the time to call some dozens of functions, whatever they multiply, so its
 # curve begins as a floor; and without a cache a few positions are nearly free, because a processor handles them side by
-# side. Two more things bend the curves on a real machine. Softmax and mask pass over the scores as well, $n^2$ numbers for
-# each head without a cache. And `torch.cat` *copies* the cache at each step, which is again linear in $n$; a buffer of fixed
-# size would not.
+# side. For long texts softmax and mask pass over the scores as well, $n^2$ numbers for each head without a cache, which
+# soon no longer fit into the processor's fast memory. And `torch.cat` *copies* the cache at each step, which is linear
+# in $n$; a buffer of fixed size would not.
 #
 # A cache is paid for in memory: two vectors of $d$ numbers for each position, in each layer.
 
@@ -1940,20 +1970,22 @@ show.table(
 )
 
 # %% [markdown] key="cache-limits"
-# In today's models the cache has become the bottleneck, and several of the changes in chapter 11 were made to shrink it:
-# there, several heads share one key and one value (Shazeer 2019 took that to its end). And one limit is GPT-2's own. When
-# the text outgrows `n_ctx`, the window moves: token number 1 becomes number 0, its position embedding changes, and with it
-# every key and value. `Cached` sees that the text it knows is no longer the beginning, throws all away and starts anew.
+# In today's models the cache has become the bottleneck, and several of the changes in chapter 11 were made to shrink
+# it: there, several heads share one key and one value (Shazeer 2019 took that to its end). And one limit is GPT-2's
+# own. When the text outgrows `n_ctx`, the window moves: token number 1 becomes number 0, its position embedding
+# changes, and with it every key and value. `Cached` sees that the text it knows is no longer the beginning, throws all
+# away and starts anew.
 
 # %% [markdown] key="answer" covers="N1, N7"
 # ## 11 · Back to the question
 #
-# If the model knows how probable each token is, why not take the likeliest, and why not just draw? With the cache you can
-# afford to measure it. Six ways to choose; each tells eight stories from the same openings. Two numbers for each way:
+# If the model knows how probable each token is, why not take the likeliest, and why not just draw? With the cache you
+# can afford to measure it. Six ways to choose; each tells eight stories from the same openings. Two numbers for each
+# way:
 #
 # - **variety**, the different runs of four tokens divided by all runs, as in section 5;
-# - **quality**: the share of stories that keep their thread. The world's own judge reads them: the same hero and pronoun
-#   throughout, one friend, a plot that is set up, and the ending that belongs to it.
+# - **quality**: the share of stories that keep their thread. The world's own judge reads them: the same hero and
+#   pronoun throughout, one friend, a plot that is set up, and the ending that belongs to it.
 
 # %% key="six-ways" tags=["demo", "nbval-ignore-output"]
 WAYS = {
@@ -1962,7 +1994,7 @@ WAYS = {
     "T = 1": drawn_at(1.0),
     "T = 1.5": drawn_at(1.5),
     "top-p 0.9": lambda logits: drawing(keep_p(logits, 0.9), rng),
-    "T = 1.5, min-p 0.1": lambda logits: drawing(temper(keep_min_p(logits, 0.1), 1.5), rng),
+    "min-p 0.1, T = 1.5": lambda logits: drawing(temper(keep_min_p(logits, 0.1), 1.5), rng),
 }
 
 
@@ -1999,33 +2031,35 @@ show.table(
 )
 
 # %% [markdown] key="answer-text"
-# Why not take the likeliest? **Because a good story is not made of likeliest words.** Where many words are equally good,
-# greedy takes the same one every time: its stories may be in order, and they are all the same one. Why not just draw?
-# **Because of the tail**, and a text gives the tail many chances. How much that matters is how heavy the tail is: compare
-# the bars of T = 1 and of T = 1.5. So one draws, and cuts the tail off, or cools it a little. How much, no formula says:
-# it depends on the model, and on whether you want one right answer or many good stories. (With eight stories each, the quality
-# is uncertain by up to 0.18 up and down; run the cells with more of them before you believe small differences.)
+# Why not take the likeliest? **Because a good story is not made of likeliest words.** Where many words are equally
+# good, greedy takes the same one every time: its stories may be in order, and they are all the same one. Why not just
+# draw? **Because of the tail**, and a text gives the tail many chances. How much that matters is how heavy the tail is:
+# compare the bars of T = 1 and of T = 1.5. So one draws, and cuts the tail off, or cools it a little. How much, no
+# formula says: it depends on the model, and on whether you want one right answer or many good stories. (With eight
+# stories each, the quality is uncertain by up to 0.18 up and down; run the cells with more of them before you believe
+# small differences.)
 #
-# A better model has a lighter tail, and needs less of all this. **What you change is never what the model knows, only which
-# of its words you let it say.**
+# A better model has a lighter tail, and needs less of all this. **What you change is never what the model knows, only
+# which of its words you let it say.**
 
 # %% [markdown] key="summary"
 # ## Summary
 #
 # Say it in your own words first, then compare.
 #
-# - Writing is a **loop**: show the model the text, take the last position's distribution, choose, append. The model is the
-#   same whatever you choose.
-# - **Greedy** takes the likeliest token. It is reproducible, and it runs into ruts: where many tokens are equally good it
-#   takes the same one each time. It does not even find the likeliest text, and the likeliest text is not a typical one.
+# - Writing is a **loop**: show the model the text, take the last position's distribution, choose, append. The model is
+#   the same whatever you choose.
+# - **Greedy** takes the likeliest token. It is reproducible, and it runs into ruts: where many tokens are equally good
+#   it takes the same one each time. It does not even find the likeliest text, and the likeliest text is not a typical
+#   one.
 # - **Temperature** divides logits: ratios of probabilities are raised to the power $1/T$, and their order stays.
-# - **Top-k** keeps a number, **top-p** a share of the probability, **min-p** what comes near to the likeliest. All put −∞ on
-#   the tail, where the model is least right. Their order with temperature matters, except for top-k.
+# - **Top-k** keeps a number, **top-p** a share of the probability, **min-p** what comes near to the likeliest. All put
+#   −∞ on the tail, where the model is least right. Their order with temperature matters, except for top-k.
 # - **Penalties** lower what was said. They also hit what has to be said again.
-# - **Beam search** looks for the likeliest text and needs no luck only when it is exhaustive. What it finds is likely, and
-#   for stories that is its fault.
-# - A **KV cache** keeps what later positions need of earlier ones: keys and values. It changes no number, saves a factor of
-#   the text's length, and costs memory.
+# - **Beam search** looks for the likeliest text and needs no luck only when it is exhaustive. What it finds is likely,
+#   and for stories that is its fault.
+# - A **KV cache** keeps what later positions need of earlier ones: keys and values. It changes no number, saves a
+#   factor of the text's length, and costs memory.
 
 # %% [markdown] key="self-test"
 # ## Test yourself
@@ -2034,31 +2068,31 @@ show.table(
 #
 # <details><summary>Answer</summary>
 #
-# Temperature and top-p both: with $k = 1$ a single token stays, and it is drawn with probability 1, whatever its share was.
-# This is greedy with more arithmetic. (Whether top-p comes before or after makes no difference: the likeliest token is in
-# every nucleus.)
+# Temperature and top-p both: with $k = 1$ a single token stays, and it is drawn with probability 1, whatever its share
+# was. This is greedy with more arithmetic. (Whether top-p comes before or after makes no difference: the likeliest
+# token is in every nucleus.)
 #
 # </details>
 #
-# **2.** After a top-p filter with $p = 0.9$ the probability of the likeliest token is 0.5. What was it before? And how much
-# could it have been at most to end there?
+# **2.** After a top-p filter with $p = 0.9$ the probability of the likeliest token is 0.5. What was it before? And how
+# much could it have been at most to end there?
 #
 # <details><summary>Answer</summary>
 #
-# The tokens that stay had a sum $s \ge 0.9$ and were divided by it, so before it was $0.5 \cdot s$: at least 0.45, and at
-# most 0.5, where nothing was cut off. A filter never lowers the probability of a token that stays.
+# The tokens that stay had a sum $s \ge 0.9$ and were divided by it, so before it was $0.5 \cdot s$: at least 0.45, and
+# at most 0.5, where nothing was cut off. A filter never lowers the probability of a token that stays.
 #
 # </details>
 #
-# **3.** A friend caches the *residual stream* of old positions in place of their keys and values. Is that enough to write
-# on correctly? What is lost?
+# **3.** A friend caches the *residual stream* of old positions in place of their keys and values. Is that enough to
+# write on correctly? What is lost?
 #
 # <details><summary>Answer</summary>
 #
-# It is enough: keys and values are functions of the stream that enters the layer (one LayerNorm and one product away), and
-# this stream does not change when the text grows. But these products must be taken again for every old position at every
-# step: $2 d^2$ multiplications each, so the cost of a step is again $n \cdot d^2$, only with a smaller factor. Half the
-# memory, most of the saving lost.
+# It is enough: keys and values are functions of the stream that enters the layer (one LayerNorm and one product away),
+# and this stream does not change when the text grows. But these products must be taken again for every old position at
+# every step: $2 d^2$ multiplications each, so the cost of a step is again $n \cdot d^2$, only with a smaller factor.
+# Half the memory, most of the saving lost.
 #
 # </details>
 
@@ -2074,7 +2108,7 @@ show.table(
 # | temperature | what logits are divided by: below 1 sharper, above 1 flatter |
 # | tail | the many tokens with next to no probability each |
 # | truncation | ruling tokens out before drawing: top-k, top-p, min-p |
-# | top-k, top-p (nucleus), min-p | keep the k likeliest; the smallest set that reaches p; all at least p times the likeliest |
+# | top-k, top-p (nucleus), min-p | keep the k likeliest; the fewest that reach p; all from p times the likeliest up |
 # | frequency penalty, presence penalty | lower a token's logit for each time it came; once if it came |
 # | autoregressive generation | the loop: each token is chosen from what came before, its own words included |
 # | degeneration | a text that runs into repetition |
@@ -2089,14 +2123,14 @@ show.table(
 # ## Where to read on
 #
 # - Fan, Lewis and Dauphin, *Hierarchical Neural Story Generation* (2018): top-k sampling, for stories.
-# - Holtzman, Buys, Du, Forbes and Choi, *The Curious Case of Neural Text Degeneration* (2020): why the likeliest text is
-#   bad, and nucleus sampling.
+# - Holtzman, Buys, Du, Forbes and Choi, *The Curious Case of Neural Text Degeneration* (2020): why the likeliest text
+#   is bad, and nucleus sampling.
 # - Nguyen et al., *Turning Up the Heat: Min-p Sampling for Creative and Coherent LLM Outputs* (2024).
 # - Keskar et al., *CTRL: A Conditional Transformer Language Model for Controllable Generation* (2019): the repetition
 #   penalty.
 # - Wu et al., *Google's Neural Machine Translation System* (2016): beam search with a length penalty, in use.
-# - Stahlberg and Byrne, *On NMT Search Errors and Model Errors: Cat Got Your Tongue?* (2019): exact search, and the empty
-#   translation.
+# - Stahlberg and Byrne, *On NMT Search Errors and Model Errors: Cat Got Your Tongue?* (2019): exact search, and the
+#   empty translation.
 # - Shazeer, *Fast Transformer Decoding: One Write-Head is All You Need* (2019): the cost of the cache, and sharing it.
 #
 # Next, chapter 10: reading what the model computes before it says anything.

@@ -121,7 +121,7 @@ show.table(
     rows,
     ["sentence, from the comma on", "name 1", "name 2"],
     title="What the model says next",
-    note="The number is the probability of the name. From row to row only the giver changes.",
+    note="The number is the probability of the name. The rows are pairs of twins: in a pair only the giver changes.",
 )
 
 # %% key="simple-rules" tags=["demo"]
@@ -157,8 +157,9 @@ show.table(
 #
 # - it is $\log \frac{p(\text{answer})}{p(\text{wrong})}$ exactly, because the sum inside the softmax cancels;
 # - whatever raises both names alike ("a name comes now") drops out;
-# - it is *linear* in the normalized stream: its dot product with one fixed direction, $w_\text{answer} - w_\text{wrong}$,
-#   the difference of two columns of $W_U$. (Plus a constant, from the final norm's bias.)
+# - it is *linear* in the normalized stream: its dot product with one fixed direction,
+#   $w_\text{answer} - w_\text{wrong}$, the difference of two columns of $W_U$. (Plus a
+#   constant, from the final norm's bias.)
 #
 # Chapter 03's logit lens reads the stream before the end. When does the model know?
 
@@ -317,7 +318,8 @@ def by_all_logits(components, W_U, answer, wrong, final_scale):
 check("10.1", by_all_logits)
 
 # %% [markdown] key="predict-component" tags=["predict"]
-# **Predict.** The last token is "to", in all sentences. Which kind of component adds most to the logit difference there?
+# **Predict.** The last token is "to", in all sentences. Which kind of component adds most to the logit difference
+# there?
 #
 # - **a**: the token and position embeddings: after "to" comes a name;
 # - **b**: the attention layers;
@@ -501,10 +503,10 @@ print(f"  without any hook: {score_of(model(both)):.2f}; run_with_hooks takes it
 #
 # $$z^h_{b,i} \leftarrow 0 \qquad \text{or} \qquad z^h_{b,i} \leftarrow \operatorname{mean}_{b', i'} z^h_{b', i'}$$
 #
-# $z^h_{b,i}$ is what head $h$ of the given layer has gathered for text $b$ at position $i$, d_head numbers; it stands in
-# the hook `blocks.{layer}.attn.hook_z` with the axes [batch pos n_heads d_head]. With `how="zero"` put zeros there at
-# every position of every text, with `how="mean"` the mean over batch and positions, one vector of d_head numbers. The
-# other heads stay. Return the logits, and leave no hook behind.
+# $z^h_{b,i}$ is what head $h$ of the given layer has gathered for text $b$ at position $i$, d_head numbers; it stands
+# in the hook `blocks.{layer}.attn.hook_z` with the axes [batch pos n_heads d_head]. With `how="zero"` put zeros there
+# at every position of every text, with `how="mean"` the mean over batch and positions, one vector of d_head numbers.
+# The other heads stay. Return the logits, and leave no hook behind.
 
 
 # %% key="ablate-head-answer" exercise="10.2"
@@ -594,7 +596,8 @@ print(f"{verdict} (within a tenth counts as the same).")
 #   less. This is called **self-repair**; in GPT-2 small there are heads that take over only when the name movers are
 #   gone.
 # - *More*: later parts had built on it. An MLP that sharpens what the head brought has nothing to sharpen.
-# - *The same*: to be expected only from a head of the last layer, and even there the MLP and the final scale come after.
+# - *The same*: to be expected only from a head of the last layer, and even there the MLP and the final scale come
+#   after.
 #
 # </details>
 
@@ -716,7 +719,8 @@ grade(patch)
 # #### Why it works
 #
 # Two runs. The first keeps its activations, the second is the corrupt one with a hook. The hook's second parameter has
-# the same name as the argument `hook`, so the wanted activation is looked up before. Position is the second axis of every activation with a stream or heads, so `[:, pos]` fits them all.
+# the same name as the argument `hook`, so the wanted activation is looked up before. Position is the second axis of
+# what stands in the stream, of queries, keys, values and $z$, so `[:, pos]` fits them all.
 #
 # **A second way** has no cache: a hook in the first run puts the activation aside, a hook in the second takes it.
 #
@@ -745,9 +749,9 @@ torch.allclose(by_two_hooks(model, clean, corrupt, *where), patch(model, clean, 
 
 # %% [markdown] key="predict-patch" tags=["predict"]
 # **Predict.** Now the map: the stream before each block and after the last one, at each position from the place on.
-# (Further left there is nothing to see, for the same reason as at the place: it has not seen who gives.) Two rows of the
-# map can be known without running anything, in any model. In which column does all of the answer come back, in
-# the first row (before block 0)? And in the last row (after the last block)?
+# (Further left there is nothing to see, for the same reason as at the place: it has not seen who gives.) Two rows of
+# the map can be known without running anything, in any model. In which column does all of the answer come back, in the
+# first row (before block 0)? And in the last row (after the last block)?
 
 # %% key="guess-patch" tags=["predict"]
 my_guess = ("?", "?")  # names from `places`, for the first and the last row
@@ -843,9 +847,9 @@ show.matrices(
 )
 
 # %% [markdown] key="patching-limits"
-# **What a patch says depends on the twin.** These twins differ in who gives, and in nothing else. So the map shows where
-# *that* is held. Where the two names are held it cannot show: they are the same in both runs. Another question needs
-# another corruption. And shares need not add up to 1: two places may each be enough, or only both together.
+# **What a patch says depends on the twin.** These twins differ in who gives, and in nothing else. So the map shows
+# where *that* is held. Where the two names are held it cannot show: they are the same in both runs. Another question
+# needs another corruption. And shares need not add up to 1: two places may each be enough, or only both together.
 
 # %% [markdown] key="find" terms="previous-token head, duplicate-token head, induction head"
 # ## 6 · What kind of head is it? A search
@@ -883,10 +887,13 @@ print(f"{len(known_ids):,} of {model.cfg.d_vocab:,} tokens have a vector of thei
 # \delta = 1,\;\; p,\;\; p - 1 \;\text{ for previous, duplicate, induction}
 # $$
 #
-# $A^h_{ij}$ is the weight that query $i$ gives to key $j$ in head $h$, on text $b$ of a batch of random tokens that come
-# twice; $p$ is how many they are. Use a few rows and $p$ of 25 or more, drawn from `known_ids`. Return a list of all
-# pairs `(layer, head)` whose score is at least `threshold`, sorted by layer, then by head. `kind` is `"previous"`,
+# $A^h_{ij}$ is the weight that query $i$ gives to key $j$ in head $h$, on text $b$ of a batch of random tokens that
+# come twice; $p$ is how many they are. Use a few rows and $p$ of 25 or more, drawn from `known_ids`. Return a list of
+# all pairs `(layer, head)` whose score is at least `threshold`, sorted by layer, then by head. `kind` is `"previous"`,
 # `"duplicate"` or `"induction"`. (If you put BOS in front, mind that everything moves by one.)
+#
+# The grader also tries it on models made by hand, each head with one habit. They have `cfg` and `run_with_cache`, but
+# no weights: take the tokens from `known_ids` and leave `model.W_E` alone.
 
 
 # %% key="find-heads-answer" exercise="10.4"
@@ -947,7 +954,8 @@ def by_diagonals(model, kind, threshold):
 [by_diagonals(model, kind, 0.5) == find_heads(model, kind, 0.5) for kind in ("previous", "duplicate", "induction")]
 
 # %% [markdown] key="found-text"
-# **Use it**, with the bar at one half: a head that gives more than half of its weight to one key does little else there.
+# **Use it**, with the bar at one half: a head that gives more than half of its weight to one key does little else
+# there.
 
 # %% key="found" tags=["demo"]
 search = use(find_heads)
@@ -990,9 +998,9 @@ show.heads(
 )
 
 # %% [markdown] key="found-causal"
-# **A pattern is not yet a use.** A head may look at the right place and write nothing that anyone reads. So test it: the
-# model's guess of the repeated word, without one head at a time, and then without all heads of a kind together. Beside
-# them stand a few other heads, drawn at random, for comparison.
+# **A pattern is not yet a use.** A head may look at the right place and write nothing that anyone reads. So test it:
+# the model's guess of the repeated word, without one head at a time, and then without all heads of a kind together.
+# Beside them stand a few other heads, drawn at random, for comparison.
 
 
 # %% key="found-ablated" tags=["demo"]
@@ -1037,8 +1045,8 @@ show.bars(
 
 # %% [markdown] key="redundancy" terms="redundancy"
 # Where a single head is hardly missed and all of its kind are, the work is shared: one head's part is done by the
-# others. This **redundancy** is common, and ablating heads one by one is blind to it. (The hatched bars subtract what
-# each head wrote in the undisturbed run: for heads of one layer that is exactly zero ablation.)
+# others. This **redundancy** is common, and ablating heads one by one is blind to it. (The bars called "all …"
+# subtract what each head wrote in the undisturbed run: for heads of one layer that is exactly zero ablation.)
 
 # %% [markdown] key="composition" terms="composition"
 # **Two heads in two layers.** In chapter 05 the claim was that an induction head needs a previous-token head of an
@@ -1100,7 +1108,7 @@ for place in most_needed:
 repeats = sum("duplicate" in row[3] or "induction" in row[3] for row in rows)
 show.table(
     rows,
-    ["head", "lost without it", "writes directly", "kind", "last to looks at", "giver looks at"],
+    ["head", "lost without it", "writes directly", "kind", "last position looks at", "giver looks at"],
     title="The heads that the sentences need most",
     note=f"Of these {len(rows)} heads, {repeats} notice repetition. The giver's looks are those of the clean texts, "
     "where its first mention is name 2.",
@@ -1110,8 +1118,8 @@ show.table(
 # ## 7 · Over which edge? Knocking out attention
 #
 # Patching showed *that* something moves, and between which layers. Along which path? All that moves goes over attention
-# **edges**: from a source (the key's position) to a destination (the query's). To **knock out** an edge is to forbid the
-# destination to look at the source, and nothing else.
+# **edges**: from a source (the key's position) to a destination (the query's). To **knock out** an edge is to forbid
+# the destination to look at the source, and nothing else.
 #
 # How? Look at one row of a pattern, three keys, the middle one forbidden. Two ways to forbid it:
 
@@ -1142,8 +1150,8 @@ show.table(
 #
 # $\tilde s^h_{ij}$ is the masked score of query $i$ with key $j$ in head $h$. Remove the edge from `src` to `dst` (with
 # src < dst) in all heads and all texts: position dst may not look at position src, and its weights on the other keys
-# still sum to 1. All other rows stay. In one layer, or with `layer=None` in all of them. Return the logits, and leave no
-# hook behind.
+# still sum to 1. All other rows stay. In one layer, or with `layer=None` in all of them. Return the logits, and leave
+# no hook behind.
 
 
 # %% key="knock-out-answer" exercise="10.5"
@@ -1201,6 +1209,12 @@ def renormalized(model, tokens, src, dst, layer=None):
 
 torch.allclose(renormalized(model, clean, 2, LAST), knock_out(model, clean, 2, LAST), atol=1e-3)
 
+
+# %% key="examples-run" solution="10.5"
+import doctest
+
+doctest.testmod()  # the examples in the docstrings of all five exercises, run
+
 # %% [markdown] key="predict-knock" tags=["predict"]
 # **Predict.** In the clean sentences the answer is name 1; name 2 gives. Now the last position is forbidden to look at
 # *one* earlier position, in all layers. Which one hurts the logit difference most: name 1 (the answer itself), name 2,
@@ -1254,8 +1268,9 @@ show.matrix(
     columns=places[:GIVER],
     numbers_in_cells=True,
     title="The giver's place may not look at one other position",
-    note=f"The same share. In all layers the costliest is {places[from_giver[-1].argmax()]}: {from_giver[-1].max():.2f}. "
-    f"Without name 2, its own first mention, the share lost is {two(from_giver[-1, NAME_2]):.2f}.",
+    note=f"The same share. In all layers the costliest is {places[from_giver[-1].argmax()]}: "
+    f"{from_giver[-1].max():.2f}. Without name 2, its own first mention, the share lost is "
+    f"{two(from_giver[-1, NAME_2]):.2f}.",
     row_name="in",
     column_name="position that it may not look at",
     value_name="share lost",
@@ -1265,8 +1280,8 @@ show.matrix(
 # <details><summary>Two ways to be surprised</summary>
 #
 # *The costliest place may be a word that says nothing about names*, a comma say. Then the look does not fetch *who*. It
-# fetches *where I am*: "I stand after the comma, so I am the one who does something". Later heads find the giver by that
-# mark.
+# fetches *where I am*: "I stand after the comma, so I am the one who does something". Later heads find the giver by
+# that mark.
 #
 # *The edge to its first mention may cost nothing*, though the giver surely has to notice that its name came before. One
 # edge is not the only path. Another position may have met the first mention and passed it on, or another head may look
@@ -1277,9 +1292,9 @@ show.matrix(
 # %% [markdown] key="other-forms-text"
 # ## 8 · Does it hold elsewhere?
 #
-# All so far was measured on four sentences of one form and their twins. An explanation made from a few sentences may fit them by
-# chance. So test it on others: all the forms that the pocket model's world has for this, new names, new places. The
-# positions differ from form to form, so the edges are looked up in each sentence.
+# All so far was measured on four sentences of one form and their twins. An explanation made from a few sentences may
+# fit them by chance. So test it on others: all the forms that the pocket model's world has for this, new names, new
+# places. The positions differ from form to form, so the edges are looked up in each sentence.
 
 # %% key="other-forms" tags=["demo"]
 fresh = probes("indirect_object", 11, 16)
@@ -1306,8 +1321,8 @@ show.table(
     [[name, two(d.mean()), f"{(d > 0).sum()} of {len(fresh)}"] for name, d in measured.items()],
     ["the last position may not look at", "logit difference", "right"],
     title=f"{len(fresh)} fresh sentences of {forms} forms",
-    note=f"The costliest place here is {costliest}. On the first form it was {places[from_last[-1].argmax()]} (the answer "
-    "is name 1).",
+    note=f"The costliest place here is {costliest}. On the first form it was {places[from_last[-1].argmax()]} (the "
+    "answer is name 1).",
 )
 
 # %% [markdown] key="answer"
@@ -1327,11 +1342,11 @@ claims = [
     ("one head alone writes much of it", "attribution", by_head.max().item() / full),
     ("the top heads strike out the giver", "attribution", struck),
     ("one head alone is needed for it", "ablation (mean)", by_mean.max().item() / full),
-    ("attention brings it to the last place", "patching", part_maps[0, :, -1].max().item()),
+    ("attention brings it to the last position", "patching", part_maps[0, :, -1].max().item()),
     (f"the giver looks at: {places[from_giver[-1].argmax()]}", "knockout", from_giver[-1].max().item()),
     ("the giver looks at its first mention", "knockout", from_giver[-1, NAME_2].item()),
-    ("the last to looks at the answer", "knockout", from_last[-1, NAME_1].item()),
-    ("the last to looks at the giver", "knockout", from_last[-1, GIVER].item()),
+    ("the last position looks at the answer", "knockout", from_last[-1, NAME_1].item()),
+    ("the last position looks at the giver", "knockout", from_last[-1, GIVER].item()),
     ("other forms: it looks at the answer", "knockout", kept["the answer"]),
     ("other forms: it looks at the giver", "knockout", kept["the giver, second time"]),
 ]
@@ -1348,13 +1363,13 @@ show.table(
 )
 
 # %% [markdown] key="answer-text" terms="circuit"
-# Read the rows with a ✓ and you have the mechanism, as far as these tools see it: what the giver's place finds out, what
-# the last position looks at, what is written, and whether the answer is *said* or the giver *struck out*. **A set of
-# parts that together explain a behavior is called a circuit.** That of GPT-2 small for these sentences has 26 heads in
-# seven groups (Wang et al. 2022): some notice the doubled name, others tell the last position what *not* to look at, and
-# name movers copy what is left. The pocket model has fewer heads and a simpler world, and may do it in its own way: the
-# table says so. (A share above 1 turned the answer over. For the striking out it is the giver's share of what the six
-# heads of section 3 do; for all others it is a share of the whole logit difference.)
+# Read the rows with a ✓ and you have the mechanism, as far as these tools see it: what the giver's place finds out,
+# what the last position looks at, what is written, and whether the answer is *said* or the giver *struck out*. **A set
+# of parts that together explain a behavior is called a circuit.** That of GPT-2 small for these sentences has 26 heads
+# in seven groups (Wang et al. 2022): some notice the doubled name, others tell the last position what *not* to look at,
+# and name movers copy what is left. The pocket model has fewer heads and a simpler world, and may do it in its own way:
+# the table says so. (A share above 1 turned the answer over. For the striking out it is the giver's share of what the
+# six heads of section 3 do; for all others it is a share of the whole logit difference.)
 #
 # And what did *you* do? You asked one question with five tools. Keep their limits in mind:
 #
@@ -1432,7 +1447,7 @@ show.table(
 # | self-repair | later parts make up for one that was removed |
 # | activation patching | one run with an activation of another put in |
 # | restored | the share of the clean answer that a patch gives back |
-# | previous-token, duplicate-token, induction head | looks at the token before; at an earlier copy; at what followed it |
+# | previous-token, duplicate-token, induction head | looks at the token before; at an earlier copy; at what followed |
 # | name mover | a head that looks at a name and raises that name's logit |
 # | redundancy | several parts do the same work, so that each alone is hardly missed |
 # | composition | a head works on what an earlier head has written |

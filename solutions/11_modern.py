@@ -37,6 +37,11 @@
 # cells use the book's version where yours is missing, and say so.
 
 # %% key="setup"
+import contextlib
+import json
+import re
+from pathlib import Path
+
 import torch
 from einops import einsum
 from jaxtyping import Float, Int
@@ -353,10 +358,11 @@ pair = torch.arange(d_head // 2)  # [pair]
 show.lines(
     pair,
     {f"θ = {base:,.0f}": 2 * torch.pi * base ** (2 * pair / d_head) for base in (10_000.0, theta)},
-    levels={"the longest text that the model may read": modern.cfg.n_ctx},
+    levels={"longest text": modern.cfg.n_ctx},
     log_y=True,
     title=f"Positions that one whole turn takes, in a head of {d_head} numbers",
-    note="The fast pairs tell neighbors apart; pairs above the line never come round, and tell near from far.",
+    note=f"The model may read texts of up to {modern.cfg.n_ctx:,} tokens. The fast pairs tell neighbors apart; pairs "
+    "above that line never come round, and tell near from far.",
     x_name="pair",
     y_name="positions a turn",
 )
@@ -618,7 +624,7 @@ grade(repeat_kv)
 # programs do not repeat at all: they let a group of queries read the one key where it lies.
 #
 # **What the classic mistake looks like.** `repeat` tiles the whole list: 0, 1, 2, 0, 1, 2, …. The shape is right, and
-# query head 1 looks for what it was trained to find among the keys of another group. Section 6 shows what that costs.
+# query head 1 looks for what it was trained to find among the keys of another group. Section 7 shows what that costs.
 
 # %% key="repeat-kv-second" solution="11.3"
 keys = torch.randn(1, 5, 3, 4, generator=rng)  # [batch pos n_kv_heads d_head]
@@ -751,7 +757,7 @@ grade(swiglu)
 #
 # **What the classic mistakes look like.** Gate and up swapped is the most common one, because both have the same
 # shape and files name them in different ways. The numbers are of the right size and wrong everywhere. GELU in place
-# of SiLU is closer: the curves differ by a tenth or so, and the model talks almost sensibly.
+# of SiLU is closer, for the two curves are nowhere more than 0.2 apart: only a comparison by numbers tells.
 
 # %% key="swiglu-second" solution="11.4"
 # A second way: both readings in one product of twice the width, as fast programs do it.
@@ -880,7 +886,7 @@ grade(llama_block)
 #
 # **What the classic mistakes look like.** Values turned as well: then what is fetched depends on where it stood, and
 # every mixture is of vectors turned against one another. Queries turned and keys not: the score depends on the
-# position of the query alone. Both still give fluent shapes and a model that knows words and no sentences.
+# position of the query alone. All shapes are right in both; only the comparison with the model's own stream tells.
 
 
 # %% key="llama-block-second" solution="11.5"
@@ -920,11 +926,13 @@ for i, weights in enumerate(blocks):
         sizes[name].append(stream[0, 1:].square().mean().sqrt().item())  # root mean square, without BOS
 
 # %% key="block-use-figure" tags=["demo"]
+alike = sum(abs(one / other - 1) < 1e-3 for one, other in zip(*sizes.values(), strict=True))
 show.lines(
     list(range(n_layers)),
     sizes,
     title="The size of the stream, layer by layer",
-    note=f"{sum(right)} of {n_layers} blocks agree with the model at every position; the two curves lie on each other.",
+    note=f"{sum(right)} of {n_layers} blocks agree with the model at every position. The two curves agree to a "
+    f"thousandth at {alike} of {n_layers} layers.",
     x_name="layer",
     y_name="root mean square of the stream",
 )
@@ -985,11 +993,9 @@ losses = {
 spoiled = {name: loss for name, loss in losses.items() if name[1] == ":"}
 best, worst = min(spoiled, key=spoiled.get), max(spoiled, key=spoiled.get)
 show.bars(
-    losses,
-    baseline=torch.tensor(modern.cfg.d_vocab).log().item(),
-    baseline_name="guessing evenly",
+    losses | {"guessing evenly": torch.tensor(modern.cfg.d_vocab).log().item()},
     title="The loss on a real text when one thing is spoiled in every block",
-    note=f"Of the five, {best!r} costs the least and {worst!r} the most.",
+    note=f"Of the five, {best!r} costs the least and {worst!r} the most. The last bar is log d_vocab.",
     x_name="what is changed",
     y_name="loss in nats a token",
 )
@@ -1015,7 +1021,8 @@ show.bars(
 def facts(model, family):
     """What there is to say about a model, in the order of the table's rows."""
     cfg = model.cfg
-    million = sum(parameter.numel() for parameter in model.parameters()) / 1e6
+    # TransformerLens holds GPT-2's joint matrix "qkv" beside the three made from it: it counts once.
+    million = sum(p.numel() for name, p in model.named_parameters() if ".qkv." not in name) / 1e6
     table = cfg.d_vocab * cfg.d_model / 1e6
     key_heads = getattr(cfg, "n_key_value_heads", None) or cfg.n_heads
     sizes = [cfg.n_layers, cfg.d_model, f"{cfg.n_heads} of {cfg.d_head}", key_heads, cfg.d_mlp]
@@ -1027,13 +1034,14 @@ today = ["RMSNorm", "rotary", "SwiGLU", "none"]
 small = [*gpt2, 12, 768, "12 of 64", 12, 3072, "50,257", "1,024", "124.4", "31%"]
 rows = ["norm", "positions", "MLP", "biases", "layers", "d_model", "query heads", "key heads", "d_mlp"]
 rows += ["tokens in the vocabulary", "longest text", "parameters, millions", "of these in the token table"]
+tied = all(torch.equal(model.W_U, model.W_E.T) for model in (pocket, modern))
 columns = zip(rows, small, facts(pocket, gpt2), facts(modern, today), strict=True)
 show.table(
     [[str(cell) for cell in line] for line in columns],
     ["", "GPT-2 small (2019)", "pocket model", "modern model"],
     title="GPT-2 and a model of today",
     note=f"The modern model is deep and narrow: {n_layers} layers of d_model {modern.cfg.d_model}. "
-    "W_U is W_E's transpose in all.",
+    f"W_U is W_E's transpose in both models of this notebook: {tied}.",
 )
 
 # %% [markdown] key="what-else"
@@ -1045,21 +1053,50 @@ show.table(
 # ## 9 · It writes
 #
 # The loop of chapter 09 does not ask what is inside a model: tokens in, logits out. So your sampler works here as it
-# stands. Paste your four functions into the next cell and grade each one, as in `grade(generate)`; where one is
-# missing, the book's is used.
+# stands. The next two cells look for your notebook of chapter 09 beside this one, as you last saved it, and take four
+# functions from it. Each is graded again; where one is missing, or not right yet, the book's stands in.
 
-# %% key="sampler"
-apply_temperature = top_p_filter = sample = generate = None  # in place of this line: yours, from chapter 09
+# %% key="sampler" tags=["demo"]
+SAMPLER = {"apply_temperature": "09.2", "top_p_filter": "09.5", "sample": "09.3", "generate": "09.7"}
+IMPORT = re.compile(r"^(?:import|from) .+$", re.MULTILINE)
 
-# %% key="sampler-used" tags=["demo"]
-temper, nucleus = use(apply_temperature, "09.2"), use(top_p_filter, "09.5")
-draw, write = use(sample, "09.3"), use(generate, "09.7")
+
+def written_in(chapter):
+    """What the exercise cells of your notebook of `chapter` define, as in chapter 07: {name: function}."""
+    names = {}
+    for file in sorted(Path().glob(f"{chapter}_*.ipynb")):
+        for cell in json.loads(file.read_text(encoding="utf-8"))["cells"]:
+            code = "".join(cell["source"]) if cell["cell_type"] == "code" else ""
+            if "exercise" not in cell["metadata"].get("book", {}):
+                code = "\n".join(IMPORT.findall(code))  # of all other cells only what they import
+            try:
+                exec("" if "raise NotImplementedError" in code else code, names)
+            except Exception as error:
+                print(f"A cell of {file.name} is left out: {type(error).__name__}: {error}")
+    return names
+
+
+# %% key="sampler-used" tags=["demo", "nbval-ignore-output"]
+yours, sampler, owner = written_in("09"), {}, {}
+for name, exercise_id in SAMPLER.items():
+    passed = name in yours and grade(yours[name], exercise_id).passed
+    owner[name] = "you" if passed else "the book"
+    with contextlib.redirect_stdout(None):  # the table says whose it is
+        sampler[name] = use(yours.get(name), exercise_id)
+temper, nucleus, draw, write = sampler.values()
 
 
 def pick(logits):
     """One token for each row, [batch d_vocab] → [batch]: temperature 0.8, the likeliest 90%."""
     return draw(nucleus(temper(logits, 0.8), 0.9), rng)
 
+
+show.table(
+    [[name, by] for name, by in owner.items()],
+    ["part of the sampler", "written by"],
+    title="Whose sampler writes here",
+    note="Save chapter 09 and run this cell again to bring in what is new.",
+)
 
 # %% [markdown] key="sampled-text"
 # Two draws from the modern model, and one from the pocket model, which knows only the words of its own small world.
@@ -1068,15 +1105,15 @@ def pick(logits):
 # %% key="sampled" tags=["demo", "nbval-ignore-output"]
 beginning = "The lighthouse stood at the end of the world, and"
 start = modern.to_tokens(beginning, prepend_bos=False).expand(2, -1)  # [batch pos], the same prompt twice
-drawn = write(modern, start, 14, pick)  # [batch pos+14]
+drawn = write(modern, start, 24, pick)  # [batch pos+24]
 rows = [["modern model", " ".join(modern.to_string(line).split())] for line in drawn]
-small_world = write(pocket, pocket.to_tokens("Once upon a time there was a"), 14, pick)
+small_world = write(pocket, pocket.to_tokens("Once upon a time there was a"), 24, pick)
 rows += [["pocket model", " ".join(pocket.to_string(small_world[0, 1:]).split())]]
 show.table(
     rows,
     ["who writes", "text"],
-    title="Written by your loop",
-    note="14 tokens each after the words that were given.",
+    title="Written by your loop" if owner["generate"] == "you" else "Written by the book's loop",
+    note="24 tokens each after the words that were given.",
 )
 
 # %% [markdown] key="chat-text" terms="chat template"
