@@ -44,6 +44,7 @@
 import json
 import math
 from itertools import islice
+from textwrap import fill
 from types import SimpleNamespace
 
 import torch
@@ -105,8 +106,8 @@ show.table(
 
 # %% [markdown] key="question-asked"
 # That is the question of this chapter: **how do you get from the first line to the second, and how do you know on the
-# way that you are getting there?** Suppose someone tells you that their loss is down to 2.4. Is that good? And if
-# someone else has 0.01 after a minute? You will meet both, and one of them is a disaster.
+# way that you are getting there?** Suppose someone tells you that their loss is down to 2. Is that good? And if
+# someone else has 0.2 after half a minute? You will meet both, and one of them is a disaster.
 
 # %% [markdown] key="text" terms="held-out"
 # ## 2 · Text, cut into batches
@@ -140,8 +141,7 @@ def spell(ids):
 # %% key="text-shown" tags=["demo"]
 told_before = {story.text for story in train_stories}
 twice = sum(story.text in told_before for story in test_stories)
-print(test_stories[0].text)
-print()
+print(fill(test_stories[0].text, 90), end="\n\n")
 print(f"{len(train_ids):,} tokens for training, {len(test_ids):,} held out; {d_vocab:,} different ones")
 print(f"held-out stories that also stand in the training text: {twice}")
 
@@ -215,9 +215,9 @@ grade(make_batches)
 # $n - n_\text{ctx}$ starts, and `randint` draws below its first argument.
 #
 # **What the classic mistakes look like.** With `randint(len(ids))` a window near the end comes out short, and
-# `torch.stack` refuses it, but only when such a start is drawn: perhaps after an hour. With `ids[s : s + n_ctx]` there
-# is one id too few, the last input has no target, and the model is trained on $n_\text{ctx} - 1$ positions. Nothing
-# fails; one position of the table of positions is never trained.
+# `torch.stack` refuses it, but only when such a start is drawn: perhaps after hundreds of batches. With
+# `ids[s : s + n_ctx]` there is one id too few, the last input has no target, and the model is trained on
+# $n_\text{ctx} - 1$ positions. Nothing fails; one position of the table of positions is never trained.
 
 
 # %% key="make-batches-second" solution="08.1"
@@ -245,7 +245,7 @@ for row in batch[:3]:
 # %% [markdown] key="baselines" terms="baseline"
 # ## 3 · What is a good loss?
 #
-# A loss of 2.4 says nothing by itself. It needs something to be compared with, a **baseline**: what would a model
+# A loss of 2 says nothing by itself. It needs something to be compared with, a **baseline**: what would a model
 # score that knows *this much*? Four of them can be had without training anything.
 #
 # The simplest knows only how many tokens there are, and gives each the same probability $1 / d_\text{vocab}$. Its
@@ -253,7 +253,7 @@ for row in batch[:3]:
 
 # %% key="uniform" tags=["demo"]
 uniform = math.log(d_vocab)
-print(f"d_vocab = {d_vocab:,}, so knowing nothing costs ln {d_vocab} = {uniform:.2f} nats a token")
+print(f"d_vocab = {d_vocab:,}, so knowing nothing costs ln {d_vocab:,} = {uniform:.2f} nats a token")
 
 # %% [markdown] key="unigram-text" terms="unigram"
 # The next one has counted the training text. It knows that " the" is common and " turtle" rare, and it says the same
@@ -330,7 +330,8 @@ print(f"{by_cross_entropy(train_rows, test_rows, d_vocab):.3f} {unigram_loss(tra
 
 # %% [markdown] key="bigram-text" terms="bigram"
 # The third looks one token back. After " Once" it expects " upon" or " there", because it has a table of how often
-# each token followed each: a **bigram** model, and for fifty years the kind of model that language models had to beat.
+# each token followed each: a **bigram** model. For decades tables like this one, over two tokens or a few, were the best language models there
+# were.
 
 # %% [markdown] key="predict-bigram" tags=["predict"]
 # **Predict.** You know what knowing nothing costs. Counting tokens saves something; counting pairs saves more. One
@@ -383,7 +384,7 @@ grade(bigram_loss)
 # $c(a, \cdot) + d_\text{vocab}$: exactly what the formula divides by, so each row is a distribution.
 #
 # **What the classic mistake looks like.** Flattening the rows first makes pairs of each row's last token and the next
-# row's first. There is one such pair a row, so the loss moves in the third decimal and nobody notices. Dividing by how
+# row's first. There is one such pair a row, so the loss moves by about a hundredth and nobody notices. Dividing by how
 # often $a$ *occurs* counts the last token of each row, after which nothing came: rows then sum to less than 1.
 
 
@@ -415,13 +416,15 @@ BASELINES = {
     "the world's own": world_nats / (len(test_ids) - 1),
 }
 floor = BASELINES["the world's own"]
+# The same table after reading the text thirty times: the counts are thirty times as large, and the added one is not.
+well_fed = exercise("08.3").solution(train_rows.repeat(30, 1), test_rows, d_vocab)
 
 # %% key="baselines-figure" tags=["demo"]
 show.bars(
     BASELINES,
     title="Four losses that need no training",
-    note=f"Between the table of pairs and the floor lie {BASELINES['bigram'] - floor:.1f} nats: "
-    "what can only be known by looking further back.",
+    note=f"Were the added one thirty times smaller, the table of pairs would reach {well_fed:.1f}. From there to the floor "
+    f"it is {well_fed - floor:.1f} nats: what can only be known by looking further back.",
     x_name="what is known",
     y_name="loss on held-out text, nats a token",
 )
@@ -436,8 +439,10 @@ show.bars(
 # </details>
 #
 # Now a loss means something. Between the first bar and the second lies *which tokens are common*; up to the third,
-# *what goes with what*; from there to the floor everything that attention is for: who the story is about, what she
-# owns, what was promised in the second sentence. Keep these four numbers in sight.
+# *what goes with what*; from there to the floor nearly everything that attention is for: who the story is about, what
+# she owns, what was promised in the second sentence. ("Nearly", because the added one is not free. Many tokens stand
+# in the text only a few dozen times, and a row of $d_\text{vocab}$ ones weighs more than what was counted. The note says
+# how far the same table gets without it.) Keep these four numbers in sight.
 
 # %% [markdown] key="initialization" terms="initialization"
 # ## 4 · Where to start
@@ -683,7 +688,7 @@ show.table(
 #
 # - **a**: at the bottom, or nearly;
 # - **b**: about where it was;
-# - **c**: many thousand times larger than at the start.
+# - **c**: millions of times larger than at the start.
 #
 # Work out what the first step does to $b$ before you answer.
 
@@ -692,11 +697,12 @@ my_eta = "?"  # a, b or c
 
 # %% key="three-rates" tags=["demo"]
 rates = {f"η = {eta}": downhill(eta, 21) for eta in (0.01, 0.07, 0.1)}
+after_20 = [f"{losses[-1]:,.{0 if losses[-1] > 100 else 2}f} with {name}" for name, losses in rates.items()]
 show.lines(
     list(range(21)),
     rates,
     title="Three learning rates in the same valley",
-    note=f"After 20 steps: {', '.join(f'{losses[-1]:,.3g} with {name}' for name, losses in rates.items())}.",
+    note=f"After 20 steps: {', '.join(after_20)}.",
     x_name="step",
     y_name="loss (log scale)",
     log_y=True,
@@ -805,7 +811,7 @@ show.lines(
 #
 # *difficulty 4 · 25 minutes · stuck?* `hint("08.6")`
 #
-# For each parameter $\theta$ with gradient $g$, at the $t$-th call ($t = 1$ at the first):
+# For each parameter $\theta$ with gradient $g$, at the $t$-th call ($t = 1$ at the first; in $\beta^t$ it is an exponent):
 #
 # $$m \leftarrow \beta_1 m + (1 - \beta_1)\, g \qquad v \leftarrow \beta_2 v + (1 - \beta_2)\, g^2$$
 #
@@ -889,8 +895,8 @@ from utils.grading import check
 check("08.6", with_in_place_means)
 
 # %% [markdown] key="adam-valley-text"
-# **Use it** in the valley, for one step. Gradient descent moves $b$ by 25 times as much as its gradient is larger.
-# Your AdamW moves both by the same.
+# **Use it** in the valley, for one step from (4, 1). There $b$'s gradient is more than six times $a$'s, and gradient
+# descent moves $b$ more than six times as far. Your AdamW moves both by the same.
 
 # %% key="adam-first-step" tags=["demo"]
 step_adamw = use(adamw_step)
@@ -1017,7 +1023,7 @@ show.table(
 # 4. the **backward** pass: a gradient for every parameter;
 # 5. the **step**: the optimizer changes the parameters.
 #
-# Two words more. A pass through the whole training text is an **epoch**; here one is enough. And a module has a
+# Two words more. A pass through the whole training text is an **epoch**; here less than one is enough. And a module has a
 # **training mode**, `model.train()`, and its opposite, `model.eval()`. Some parts behave differently in the two:
 # *dropout*, for one, puts random activations to 0 while training, so that a model relies on none of them. Our models
 # have none, but the loop does not know that.
@@ -1099,6 +1105,11 @@ def with_torch_optim(model, batches, steps, lr):
 
 check("08.8", with_torch_optim)
 
+# %% key="examples-run" solution="08.8"
+import doctest
+
+doctest.testmod()  # the examples in the docstrings of all eight exercises, run
+
 # %% [markdown] key="live-text"
 # ## 9 · Train a transformer
 #
@@ -1107,7 +1118,7 @@ check("08.8", with_torch_optim)
 # never trains on, and what it writes. It does not help.
 #
 # `STEPS` is the one number to turn up. With the number given here two processor cores need about half a minute, and a
-# GPU less. Five minutes are enough for several thousand steps, and then most stories hold together.
+# GPU less.
 
 # %% key="watch" tags=["demo"]
 STEPS, PEAK = 240, 0.004
@@ -1120,8 +1131,8 @@ def look(model, step, seen):
     loss = loss_on(model, test_rows)
     text = spell(write_on(model, begin, 40, torch.Generator().manual_seed(step)))
     beaten = [name for name, other in BASELINES.items() if loss < other]
-    seen[step] = loss, text, beaten[-1] if beaten else "nothing"
-    print(f"\rstep {step:4} of {STEPS}: held-out loss {loss:.2f}, better than {seen[step][2]}{' ' * 30}")
+    seen[step] = loss, text, beaten[-1] if beaten else "none yet"
+    print(f"\rstep {step:4} of {STEPS}: held-out loss {loss:.2f}, beaten: {seen[step][2]}{' ' * 30}")
 
 
 def watched(model, batches, seen):
@@ -1149,21 +1160,21 @@ show.lines(
     note=f"After {STEPS} steps the loss on held-out text is {seen[STEPS][0]:.2f} nats a token.",
     x_name="step",
     y_name="loss, nats a token",
-    levels=BASELINES,
+    levels=BASELINES | {"bigram, a thirtieth added": well_fed},
 )
 
 # %% [markdown] key="live-read"
-# Read it against the four lines. The fall to the unigram line takes a few dozen steps: *which tokens are common* is
-# quickly learned, mostly by moving the logits of all positions together. Then the curve bends, and what goes with what
-# is learned. Below the bigram line nothing can be had from the last token alone; from here on attention is at work.
-# The same in words:
+# Read it against the lines. The fall to the unigram line is over in a few dozen steps: *which tokens are common* is
+# quickly learned. Then the curve bends, and what goes with what is learned. Below the line of the table with hardly
+# anything added nothing more can be had from the last token alone: there attention is at work. The same in words:
 
 # %% key="live-texts" tags=["demo", "nbval-ignore-output"]
 show.table(
     [[step, f"{loss:.2f}", beaten, text] for step, (loss, text, beaten) in seen.items()],
-    ["step", "held-out loss", "better than", f"how it goes on after '{spell(begin[1:])}'"],
+    ["step", "held-out loss", "beaten", f"how it goes on after '{spell(begin[1:])}'"],
     title="What the model writes, as it learns",
-    note="First all tokens are alike, then common ones come, then pairs that fit, then sentences.",
+    note="First all tokens are alike, then common ones come, then pairs that fit, then sentences. Beaten: the best of the "
+    "baselines that the held-out loss is below.",
 )
 
 # %% key="live-verdicts" tags=["demo"]
@@ -1271,9 +1282,10 @@ show.table(
 # Then the sum goes on pointing where it pointed long ago. A step against it comes only when the new gradients have
 # outweighed all the old ones: the weights swing past the bottom and back, like a ship that turns too late.
 #
-# **No warm-up** takes its first step with η for every parameter at once, in one direction (section 6), and steps
-# of that size throw the weights far out of where they were drawn. It recovers, or half recovers: behind the right run
-# and for no visible reason. The larger the model and the rate, the worse it is.
+# **No warm-up** takes its first step with η for every parameter at once (section 6). Its curve may even fall faster at
+# first. But steps of that size throw the weights far out of where they were drawn, and a few steps later the loss
+# jumps. It recovers, or half recovers: behind the right run and for no visible reason. The larger the model and the
+# rate, the worse it is.
 #
 # </details>
 
@@ -1299,11 +1311,13 @@ show.table(
 # One more curve tells these runs apart, and it costs nothing, because clipping needs it anyway: the gradient norm.
 
 # %% key="norms-figure" tags=["demo", "nbval-ignore-output"]
+late = {name: sum(norms[-20:]) / 20 for name, (_, _, norms) in runs.items()}  # the mean of the last 20 steps
 show.lines(
     list(range(50)),
     {name: norms for name, (_, _, norms) in runs.items()},
     title="The gradient norm in the four runs",
-    note="Where gradients are never set to zero their norm grows without end.",
+    note=f"Where gradients are never set to zero the norm stays {late['no zero_grad'] / late['right']:.0f} times as large "
+    "as in the right run. Where the loss is too good, the norm dies away.",
     x_name="step",
     y_name="norm of all gradients (log scale)",
     log_y=True,
@@ -1449,7 +1463,8 @@ show.table(
 # - **AdamW** divides the mean gradient by the root of the mean square: each parameter gets a step of its own, about as
 #   large as the learning rate. Weight decay stands apart from it. **Clipping** shortens a wild step and keeps its
 #   direction.
-# - A mistake in the loop raises no error. It shows in the curve: a loss below the floor, a norm that grows, a slow start.
+# - A mistake in the loop raises no error. It shows in the curve: a loss below the floor, a norm that stays too large, a
+#   jump and a slow start.
 # - Some skills come suddenly, when two parts begin to fit.
 
 # %% [markdown] key="self-test"
