@@ -1,5 +1,6 @@
 """The reference model's own activations on real text: what answers are compared with, run once a kernel."""
 
+import functools
 import itertools
 from typing import Any
 
@@ -108,12 +109,14 @@ def _fingerprint(model: Any) -> list[float]:
 
 
 def _weighed(parameter: Tensor) -> float:
-    """A sum in which each row and each column counts differently, over every so many rows of a very large table."""
+    """A sum in which each number counts differently, over every so many rows of a very large table."""
     table = parameter.reshape(len(parameter), -1) if parameter.ndim else parameter.reshape(1, 1)
     table = table[:: -(-table.numel() // LOOKED_AT)]
-    rows, columns = table.sum(1), table.sum(0)
-    return float(rows @ _ramp(len(rows), rows) + columns @ _ramp(len(columns), columns).flip(0))
+    rows, columns = (_ramp(n, table.dtype, table.device) for n in table.shape)
+    return float(rows @ (table @ columns))
 
 
-def _ramp(n: int, like: Tensor) -> Tensor:
-    return torch.linspace(1, 2, n, dtype=like.dtype, device=like.device)
+@functools.lru_cache(maxsize=64)
+def _ramp(n: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """n numbers from 1 to 2; the root keeps products of two of them apart."""
+    return torch.linspace(1, 2, n, dtype=torch.float64).sqrt().to(dtype=dtype, device=device)

@@ -57,10 +57,13 @@ def _with_seeds(seeds: range, chapter: int | None, ids: tuple[str, ...], as_json
     from utils.grading.seeds import over_seeds, summary
 
     tallies = []
-    for one in over_seeds(seeds, chapter, ids):
-        tallies.append(one)
-        if not as_json and not one.ok:
-            print(one, flush=True)
+    for found in over_seeds(seeds, chapter, ids):
+        tallies += found
+        if not as_json:
+            odd = [one for one in found if not one.ok]
+            print(f"{found[0].exercise}: {counted(len(found), 'answer')}, {len(odd)} not always as wanted", flush=True)
+            for one in odd:
+                print(f"  {one}", flush=True)
     figures = summary(tallies, seeds)
     if as_json:
         print(json.dumps(figures))

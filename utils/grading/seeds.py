@@ -5,7 +5,7 @@ out: `audit` looks at that.
 """
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -13,8 +13,10 @@ import torch
 
 from utils.exercises import all_exercises
 from utils.exercises.declare import Exercise
+from utils.grading.activations import activations
 from utils.grading.audit import programs
 from utils.grading.checking import check
+from utils.grading.trial import Memory, remembering
 
 
 @dataclass(frozen=True)
@@ -53,24 +55,32 @@ class Tally:
         )
 
 
-def over_seeds(seeds: range, chapter: int | None = None, ids: tuple[str, ...] = ()) -> Iterator[Tally]:
-    """Grade every program of the exercises with each seed, one tally a program."""
+def over_seeds(seeds: range, chapter: int | None = None, ids: tuple[str, ...] = ()) -> Iterator[list[Tally]]:
+    """Grade every program of the exercises with each seed: the tallies of one exercise after another."""
     for exercise in all_exercises(chapter):
         if not ids or exercise.id in ids:
-            for kind, name, program in programs(exercise):
-                yield tally(exercise, kind, name, program, seeds)
+            yield tallies(exercise, seeds)
 
 
-def tally(exercise: Exercise, kind: str, name: str, program: Callable, seeds: range) -> Tally:
-    """Grade one program with each seed."""
-    against = {}
+def tallies(exercise: Exercise, seeds: range) -> list[Tally]:
+    """Grade the programs of one exercise with each seed: all with one seed, then with the next, on the same cases."""
+    from utils.reference import reference
+
+    model = activations(reference()) if exercise.reference_cases else None
+    declared = list(programs(exercise))
+    against: list[dict[int, str]] = [{} for _ in declared]
     for seed in seeds:
-        torch.manual_seed(seed)
-        random.seed(seed)
-        verdict = check(exercise.id, program, seed=seed, named=False)
-        if verdict.passed is (kind == "wrong"):
-            against[seed] = verdict.message
-    return Tally(exercise.id, kind, name, tuple(against), len(seeds), next(iter(against.values()), ""))
+        with remembering(Memory()):
+            for (kind, _, program), found in zip(declared, against, strict=True):
+                torch.manual_seed(seed)
+                random.seed(seed)
+                verdict = check(exercise.id, program, model, seed=seed, named=False)
+                if verdict.passed is (kind == "wrong"):
+                    found[seed] = verdict.message
+    return [
+        Tally(exercise.id, kind, name, tuple(found), len(seeds), next(iter(found.values()), ""))
+        for (kind, name, _), found in zip(declared, against, strict=True)
+    ]
 
 
 def summary(tallies: list[Tally], seeds: range) -> dict[str, Any]:
