@@ -113,7 +113,7 @@ CALLS = {
     "nll_loss": {"F": lambda: F.nll_loss(x[0], torch.tensor([0, 1, 2]))},
     "torch.optim": {"class": by_adam, "function": by_adam_function},
     "clip_grad": {"function": lambda: torch.nn.utils.clip_grad_norm_([torch.nn.Parameter(x)], 1.0)},
-    "eye": {
+    "eye or diag": {
         "torch.eye": lambda: torch.eye(4),
         "with out=": lambda: torch.eye(4, out=torch.empty(4, 4)),
         "torch.diag": lambda: torch.diag(torch.ones(4)),

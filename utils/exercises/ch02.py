@@ -2352,7 +2352,7 @@ def _(answer, draw):
 
 
 hot.forbid(
-    "eye",
+    "eye or diag",
     because="The whole identity matrix has d_vocab × d_vocab numbers, 10 GB for GPT-2's 50,257 tokens. Make only the "
     "rows that the text needs: compare tokens[..., None] with the numbers 0 … d_vocab − 1.",
 )

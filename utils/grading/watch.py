@@ -68,10 +68,10 @@ FAMILIES: dict[str, tuple[str, ...]] = {
         "get_total_norm",
         "_get_total_norm",
     ),
-    "eye": ("eye", "diag", "diagflat", "diag_embed", "block_diag"),
+    "eye or diag": ("eye", "diag", "diagflat", "diag_embed", "block_diag"),
 }
 # These end the answer at once: what they make may be larger than the memory.
-COSTLY = frozenset({"eye"})
+COSTLY = frozenset({"eye or diag"})
 # Names that stand for the code of whole modules.
 MODULES: dict[str, tuple[str, ...]] = {
     "torch.optim": ("torch.optim",),
