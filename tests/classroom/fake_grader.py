@@ -12,6 +12,15 @@ SAID = re.compile(r"# fake: (\w+) ?(\w*)")
 SENTENCES = {"no_scale": "Nothing divides by √d_head.", "": "The values are not right yet."}
 
 
+def first_time():
+    """True once, however many processes ask."""
+    try:
+        os.close(os.open(os.environ["FAKE_GRADER_FLAG"], os.O_CREAT | os.O_EXCL))
+        return True
+    except FileExistsError:
+        return False
+
+
 class Grader:
     def __init__(self, seed, sandbox=True, limits=None):
         self.seed = seed
@@ -34,10 +43,14 @@ class Grader:
         status, key = said.groups() if said else ("passed", "")
         if "NotImplementedError" in source:
             status = "not_written"
-        if status == "kills":
+        if status == "kills" or (status == "killsonce" and first_time()):
             os.kill(os.getpid(), signal.SIGKILL)
+        if status == "killsgrader" and first_time():
+            os.kill(os.getppid(), signal.SIGKILL)
+            signal.pause()  # until Dask sees that the grader is gone
         if status == "breaks":
             raise RuntimeError("a fault of the book's")
+        status = "passed" if status in ("killsonce", "killsgrader") else status
         return ExerciseMark(exercise, status, self._verdict(exercise, status, key), 0.001, source)
 
     def _verdict(self, exercise, status, key):

@@ -9,6 +9,7 @@ import contextlib
 import importlib
 import logging
 import os
+import re
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -24,7 +25,8 @@ from utils.classroom.store import Store
 
 TRIES = 3
 GRADER = "utils.classroom.session:Grader"
-WAIT_FOR_WORKERS = 60
+WAIT_FOR_SCHEDULER, WAIT_FOR_WORKERS = 10.0, 60.0  # seconds
+_ADDRESS = re.compile(r"((tcp|tls|ws|wss|ucx)://)?(\[[0-9a-fA-F:.]+\]|[\w.-]+):(\d{1,5})/?")
 
 
 @dataclass(frozen=True)
@@ -106,7 +108,8 @@ def workers(scheduler: str | None = None, count: int | None = None) -> Iterator[
     import dask
     from distributed import Client, LocalCluster
 
-    quiet = {"distributed.admin.log-length": 0, "distributed.scheduler.allowed-failures": 0,
+    quiet = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": [],
+             "distributed.scheduler.allowed-failures": 0,
              "distributed.worker.memory.terminate": False, "distributed.worker.memory.pause": False,
              "distributed.worker.daemon": False}  # fmt: skip
     with dask.config.set(quiet), contextlib.ExitStack() as stack:
@@ -116,7 +119,8 @@ def workers(scheduler: str | None = None, count: int | None = None) -> Iterator[
             cluster = stack.enter_context(
                 LocalCluster(
                     n_workers=count or os.cpu_count(), threads_per_worker=1, processes=True, host="127.0.0.1",
-                    dashboard_address=None, memory_limit=0, silence_logs=logging.CRITICAL,
+                    dashboard_address="127.0.0.1:0", worker_dashboard_address="127.0.0.1:0",
+                    memory_limit=0, silence_logs=logging.CRITICAL,
                 )
             )  # fmt: skip
             client = stack.enter_context(Client(cluster))
@@ -128,8 +132,11 @@ def workers(scheduler: str | None = None, count: int | None = None) -> Iterator[
 def _connected(scheduler: str):
     from distributed import Client
 
+    found = _ADDRESS.fullmatch(scheduler)
+    if not found or int(found[4]) > 65535:  # Dask would never come back from some of these
+        raise ClassProblem(f"{scheduler!r} is not the address of a scheduler: write it like tcp://host:8786.")
     try:
-        client = Client(scheduler, timeout=10)
+        client = Client(scheduler, timeout=WAIT_FOR_SCHEDULER)
     except (OSError, ValueError, TimeoutError) as why:
         raise ClassProblem(f"No Dask scheduler answers at {scheduler}: check its address, and that it runs.") from why
     try:

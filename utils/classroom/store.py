@@ -122,7 +122,7 @@ class Store:
     def _settle(self, seed: int | None) -> int:
         """The seed of this database: as asked for, as kept, or newly drawn."""
         with self._engine.begin() as connection:
-            kept = dict(connection.execute(sql.select(settings.c.name, settings.c.value)).tuples().all())
+            kept = dict(connection.execute(sql.select(settings.c.name, settings.c.value)).all())
             if kept.setdefault("version", str(VERSION)) != str(VERSION):
                 raise ClassProblem(f"{_shown(self.url)} was made by another version of the book: give another --out.")
             chosen = seed if seed is not None else int(kept.get("seed", secrets.randbelow(2**62)))
