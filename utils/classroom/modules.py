@@ -16,10 +16,11 @@ class Mirror(nn.Module):
 
     def __init__(self, peer: Any, number: int, state: dict, attributes: dict[str, Any] | None = None):
         super().__init__()
-        self.__dict__.update(_peer=peer, _number=number, _given=attributes)
+        self.__dict__.update(_peer=peer, _number=number, _given=attributes, _first={})
         for name, value in (attributes or {}).items():
             setattr(self, name, value)
         apply_state(self, state)
+        self.__dict__["_first"] = {name: tensor for name, tensor, _ in _entries(self)}
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self._peer.run_mirror(self, args, kwargs)
@@ -67,7 +68,9 @@ def state_of(module: nn.Module, known: Stamps, shared: dict[int, int] | None = N
         first[id(tensor)] = name
         grad = None if tensor.grad is None else tensor.grad.detach()
         alias = (shared or {}).get(tensor.data_ptr()) if tensor.numel() else None
-        entries.append((name, is_parameter, "value", tensor.detach(), tensor.requires_grad, grad, alias))
+        first_one = getattr(module, "_first", {}).get(name, tensor)
+        about = (tensor.requires_grad, grad, alias, first_one is not tensor)
+        entries.append((name, is_parameter, "value", tensor.detach(), *about))
     return {"entries": entries, "training": module.training, "names": [name for name, _, _ in _entries(module)]}
 
 
@@ -79,8 +82,8 @@ def apply_state(module: nn.Module, state: dict[str, Any], aliases: dict[int, Ten
             _put(module, name, held[rest[0]], is_parameter)
             held[name] = held[rest[0]]
             continue
-        value, requires_grad, grad, alias = rest
-        there = held.get(name)
+        value, requires_grad, grad, alias, is_new = rest
+        there = None if is_new else held.get(name)
         if alias is not None and aliases and alias in aliases:
             value = aliases[alias].detach()
         if there is None or isinstance(there, nn.Parameter) is not is_parameter:

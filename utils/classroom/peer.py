@@ -43,6 +43,7 @@ class Peer:
         self.mirrors: dict[int, Mirror] = {}
         self.stamps: dict[int, dict[str, tuple]] = {}
         self.graphs: dict[int, tuple[list[Tensor], list[Tensor]]] = {}
+        self.random: Tensor | None = None  # torch's random state as both ends know it
 
     # what each end adds
 
@@ -76,10 +77,8 @@ class Peer:
         out.differentiated.extend(by)
         writer = Writer(lambda w, value: self._out(w, value, out), strides=not self.strides)
         body = {name: writer.write(value) for name, value in fields.items()}
-        self.channel.send(
-            ["ask", op, body, (plain or {}) | {"grad": torch.is_grad_enabled()}],
-            writer.tensors,
-        )
+        said = (plain or {}) | {"grad": torch.is_grad_enabled(), "random": self._random_out(writer)}
+        self.channel.send(["ask", op, body, said], writer.tensors)
         while True:
             message, tensors = self.channel.receive()
             if type(message) is not list or len(message) < 2:
@@ -94,6 +93,7 @@ class Peer:
             raise WireError("a reply that is none")
         got = Exchange()
         reader = Reader(tensors, lambda r, node: self._in(r, node, got), self.strides)
+        self._random_in(reader, reply.get("random"))
         self.after(reply, reader)
         if "error" in reply:
             self.failed(reply)
@@ -123,6 +123,7 @@ class Peer:
         try:
             _, op, body, plain = message
             reader = Reader(tensors, lambda r, node: self._in(r, node, got), self.strides)
+            self._random_in(reader, plain.get("random"))
             fields = {str(name): reader.read(node) for name, node in body.items()}
             fields |= {"plain": plain, "exchange": got}
             with torch.set_grad_enabled(bool(plain.get("grad"))):
@@ -138,7 +139,24 @@ class Peer:
             reply["graph"] = len(self.graphs)
             self.graphs[len(self.graphs)] = (out.differentiated, got.differentiated)
         self.before_reply(reply, writer)
+        reply.setdefault("random", self._random_out(writer))
         self.channel.send(["give", reply], writer.tensors)
+
+    def _random_out(self, writer: Writer) -> Any:
+        """The node of torch's random state where it is not what the other end knows: both ends draw as one would."""
+        now = torch.get_rng_state()
+        if self.random is not None and torch.equal(now, self.random):
+            return None
+        self.random = now
+        return writer.tensor(now)
+
+    def _random_in(self, reader: Reader, node: Any) -> None:
+        if node is not None:
+            self.random = reader.read(node)
+            try:
+                torch.set_rng_state(self.random)
+            except (RuntimeError, TypeError) as error:
+                raise WireError(f"a random state that is none: {error}") from None
 
     def fatal(self, error: BaseException) -> bool:
         """Whether an error is this end's own and no reply."""
@@ -201,12 +219,16 @@ class Peer:
 
     def run_mirror(self, mirror: Mirror, args: tuple, kwargs: dict) -> Any:
         """Call the module that a mirror stands for, with the mirror's parameters as they are now."""
-        if self.mirrors.get(mirror._number) is not mirror:  # a copy: the other end holds another's tensors
-            self.mirrors[mirror._number], self.stamps[mirror._number] = mirror, {}
-        state = state_of(mirror, self.stamps[mirror._number])
+        state = state_of(mirror, self.known_of(mirror))
         by = {name: p for name, p in mirror.named_parameters() if p.requires_grad and torch.is_grad_enabled()}
         fields = {"state": ByValue(state), "args": args, "kwargs": tuple(kwargs.items())}
         return self.call("module", fields, {"target": mirror._number, "by": list(by)}, tuple(by.values()))
+
+    def known_of(self, mirror: Mirror) -> dict[str, tuple]:
+        """What the other end is known to hold of a mirror; nothing where this one is a copy of the last."""
+        if self.mirrors.get(mirror._number) is not mirror:
+            self.mirrors[mirror._number], self.stamps[mirror._number] = mirror, {}
+        return self.stamps[mirror._number]
 
     def call(self, op: str, fields: dict[str, Any], plain: dict[str, Any], by: Sequence = ()) -> Any:
         """Ask for something to be called."""

@@ -149,7 +149,8 @@ class Writer:
         if value.dtype in _COMPLEX:
             return ["complex", self.tensor(torch.view_as_real(value.resolve_conj()).contiguous())]
         dense = value.resolve_neg().contiguous()
-        self.tensors.append(dense.clone() if _shared(dense) else dense)
+        again = any(dense.data_ptr() == other.data_ptr() for other in self.tensors) and dense.numel()
+        self.tensors.append(dense.clone() if again or _shared(dense) else dense)
         place = len(self.tensors) - 1
         return ["T", place] if value.is_contiguous() or not self.strides else ["S", place, list(value.stride())]
 

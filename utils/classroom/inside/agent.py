@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from utils.classroom.inside import book
 from utils.classroom.inside.standins import Given, ScriptedModel
-from utils.classroom.modules import Mirror, apply_state, stamp, state_of
+from utils.classroom.modules import Mirror, apply_state, state_of
 from utils.classroom.peer import Exchange, Peer
 from utils.classroom.wire import Channel, Gone, Reader, WireError, Writer
 from utils.grading.plain import Refused, plain
@@ -55,6 +55,7 @@ class Agent(Peer):
         self.number_given: dict[int, int] = {}
         self.before: list[tuple[int, Any, Any]] = []
         self.kept: list[Any] = []
+        self.raised: list[tuple[BaseException, int]] = []
         self.extra: dict[str, Any] = {}
         book.book_functions = self._book_function
 
@@ -109,6 +110,8 @@ class Agent(Peer):
         result = self._guarded(fields, lambda: answer(*fields["args"], **dict(fields["kwargs"])))
         if not said["keep"]:
             return result
+        if not isinstance(plain(result), Refused) or isinstance(result, Tensor):
+            return self._result(result)
         self.kept.append(result)
         if isinstance(result, nn.Module):
             number = self.number(result)
@@ -129,15 +132,17 @@ class Agent(Peer):
         """Run an answer under its time limit, watched for calls not allowed; note what it did to its arguments."""
         said = fields["plain"]
         out = Capped()
-        if said.get("random") is not None:
-            torch.set_rng_state(fields["random"])
         with watching(tuple(said.get("forbid", ()))) as watch:
             try:
                 with settings_restored(), contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
-                    with _alarm(said.get("seconds")):
-                        value = run()
-                    return value if said.get("keep") else self._result(value)
+                    try:
+                        with _alarm(said.get("seconds")):
+                            value = run()
+                        return value if said.get("keep") else self._result(value)
+                    finally:
+                        drawn = torch.get_rng_state()
             finally:
+                torch.set_rng_state(drawn)  # how far an answer has drawn is the outside's to know and to undo
                 self.extra = {"printed": out.text(), "calls": list(watch.seen)}
 
     def _result(self, value: Any) -> dict[str, Any]:
@@ -171,13 +176,26 @@ class Agent(Peer):
             if frame.filename.startswith("<cell ") and frame.line
         ]
         kind = "TimeUp" if isinstance(error, TimeUp) else type(error).__name__
-        return {"kind": kind, "bases": bases, "text": _text(error), "line": lines[-1].strip() if lines else ""}
+        number = next((n for raised, n in self.raised if raised is error), None)
+        told = {
+            "kind": kind,
+            "bases": bases,
+            "text": _text(error),
+            "line": lines[-1].strip() if lines else "",
+            "number": number,
+        }
+        if bases[:1] == [kind] and all(type(arg) in (str, int, bytes) for arg in error.args):
+            told["args"] = [arg.hex() if type(arg) is bytes else arg for arg in error.args]
+            told["bytes"] = [i for i, arg in enumerate(error.args) if type(arg) is bytes]
+        return told
 
     def failed(self, reply: dict) -> None:
         """Raise in the learner's code what a function of the book raised."""
         said = reply["error"]
-        kind = getattr(builtins, said["kind"], None)
-        raise (kind if isinstance(kind, type) and issubclass(kind, Exception) else RuntimeError)(said["text"])
+        kind = getattr(builtins, (said["bases"] or ["RuntimeError"])[0])
+        error = kind(said["text"])
+        self.raised.append((error, said["number"]))
+        raise error
 
     # values that are not plain
 
@@ -192,11 +210,8 @@ class Agent(Peer):
             if number not in self.given:
                 mirror = Mirror(self, number, state, reader.read(rest[1]))
                 self._keep(number, mirror)
-                self.mirrors[number] = mirror
-                self.stamps[number] = stamp(mirror)
             else:
                 apply_state(self.given[number], state)
-                self.stamps[number] = stamp(self.given[number])
             self.before.append((number, self.given[number], None))
             return self.given[number]
         if tag == "object":
@@ -216,6 +231,7 @@ class Agent(Peer):
         value = self.given.get(number)
         if content is not None:
             new = reader.read(content)
+            new = new.clone(memory_format=torch.preserve_format) if isinstance(new, Tensor) else new
             if value is None:
                 value = new
                 if leaf:
@@ -230,6 +246,9 @@ class Agent(Peer):
         self.before.append((number, value, _snapshot(value)))
         return value
 
+    def known_of(self, mirror: Mirror) -> dict[str, tuple]:
+        return {}
+
     def _keep(self, number: int, value: Any) -> None:
         self.given[number], self.number_given[id(value)] = value, number
 
@@ -241,7 +260,7 @@ class Agent(Peer):
 
     def _unchanged(self, number: int, value: Any, was: Any) -> bool:
         if isinstance(value, Mirror):
-            return stamp(value) == self.stamps.get(number) and self.mirrors[number] is value
+            return False  # what is done through .data leaves no trace: a module goes back whole
         if isinstance(value, torch.Generator):
             return torch.equal(value.get_state(), was)
         if isinstance(value, Tensor):
@@ -251,10 +270,8 @@ class Agent(Peer):
 
     def _content(self, writer: Writer, number: int, value: Any) -> Any:
         if isinstance(value, Mirror):
-            if self.mirrors[number] is not value:
-                self.mirrors[number], self.stamps[number] = value, {}
             shared = {t.data_ptr(): n for n, t in self.given.items() if isinstance(t, Tensor)}
-            return writer.write(state_of(value, self.stamps[number], shared))
+            return writer.write(state_of(value, {}, shared))
         if isinstance(value, torch.Generator):
             return writer.write(value.get_state())
         if isinstance(value, Tensor):
