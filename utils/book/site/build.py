@@ -70,11 +70,14 @@ def _sphinx(source: Path, made: Path, doctrees: Path) -> tuple[str, ...]:
 def _tidy(made: Path) -> None:
     """Leave out what no page asks for, and let none ask for what is not there."""
     (made / OURS).touch()
-    for path in [*made.rglob("*.map"), *made.glob(".buildinfo*"), made / "objects.inv"]:
+    static = made / "_static"
+    for path in [*made.rglob("*.map"), *made.glob(".buildinfo*"), *static.glob("*.html"), made / "objects.inv"]:
         path.unlink(missing_ok=True)
+    for folder in (made / "_sources", static / "locales"):
+        shutil.rmtree(folder, ignore_errors=True)
     # The theme's first stylesheet is one @import. Chromium, looking ahead, takes its address from the page's folder and
     # reports that nothing is there, so what it imports is put in its place.
-    theme, basic = made / "_static" / "styles" / "theme.css", made / "_static" / "basic.css"
+    theme, basic = static / "styles" / "theme.css", static / "basic.css"
     text = basic.read_text(encoding="utf-8").replace("url(", "url(../")
     theme.write_text(theme.read_text(encoding="utf-8").replace('@import "../basic.css";', text), encoding="utf-8")
 

@@ -64,11 +64,17 @@ def links_to_cells(markdown: str) -> set[str]:
 def _cell(cell: NotebookNode, script: str, wanted: bool) -> NotebookNode:
     made = NotebookNode(cell_type=cell.cell_type, id=cell.id, metadata=NotebookNode(cell.metadata), source=cell.source)
     if cell.cell_type == "markdown":
-        made.source = (f"(cell-{cell.id})=\n" if wanted else "") + page_text(cell.source)
+        made.source = _label(cell) + page_text(cell.source) if wanted else page_text(cell.source)
         return made
     made.execution_count = cell.execution_count
     made.outputs = _outputs(cell.outputs, script)
     return made
+
+
+def _label(cell: NotebookNode) -> str:
+    """What makes a link to this cell possible; HTML, which Sphinx passes on as it is, needs an element for the name."""
+    bearer = f'<div id="cell-{cell.id}"></div>\n\n' if cell.source.startswith("<") else ""
+    return f"(cell-{cell.id})=\n{bearer}"
 
 
 def _outputs(outputs: list[NotebookNode], script: str) -> list[NotebookNode]:

@@ -8,6 +8,7 @@ import re
 import shutil
 from pathlib import Path
 
+from utils.book.execute import CHECKOUT
 from utils.book.glossary import PAGE
 from utils.book.notebooks import as_text, read_notebook
 from utils.book.pages import EXERCISES, page_texts, title_of
@@ -16,6 +17,7 @@ from utils.book.shelf import Shelf
 from utils.book.site.cells import links_to_cells, page_notebook, page_text, with_labels
 from utils.book.source import read_chapter
 
+SETTINGS = CHECKOUT / "docs" / "site"
 GUIDES = {"teachers.md": "For teachers", "contributing.md": "For contributors"}
 # Files of installed packages that a page asks for: module, path inside it, name on the site.
 FROM_PACKAGES = (
@@ -47,11 +49,14 @@ def lay_out(shelf: Shelf, folder: Path, learners: bool) -> None:
     docs = shelf.root / "docs"
     guides = [name for name in GUIDES if (docs / name).is_file()]
     for name in guides:
-        (folder / name).write_text(_guide((docs / name).read_text(encoding="utf-8"), [*guides, PAGE, EXERCISES]))
-    front = (docs / "site" / "index.md").read_text(encoding="utf-8")
+        text = _guide((docs / name).read_text(encoding="utf-8"), [*guides, PAGE, EXERCISES])
+        (folder / name).write_text(text, encoding="utf-8")
+    front = (SETTINGS / "index.md").read_text(encoding="utf-8")
     titles = {name: title_of(read_chapter(shelf.source(name))) for name in names}
     (folder / "index.md").write_text(front + _contents(titles, guides), encoding="utf-8")
-    _files(docs, folder, code)
+    _files(folder, code)
+    if (docs / "images").is_dir():
+        shutil.copytree(docs / "images", folder / "images")
 
 
 def _contents(titles: dict[str, str], guides: list[str]) -> str:
@@ -86,13 +91,13 @@ def _guide(text: str, pages: list[str]) -> str:
     return _LINK.sub(link, text)
 
 
-def _files(docs: Path, folder: Path, code: str) -> None:
+def _files(folder: Path, code: str) -> None:
     static = folder / "_static"
     static.mkdir()
     for name in ("conf.py", "favicon.svg"):
-        shutil.copy(docs / "site" / name, folder)
+        shutil.copy(SETTINGS / name, folder)
     for name in ("book.css", "book.js"):
-        shutil.copy(docs / "site" / name, static)
+        shutil.copy(SETTINGS / name, static)
     for module, path, name in FROM_PACKAGES:
         spec = importlib.util.find_spec(module)
         file = Path(spec.origin).parent / path if spec and spec.origin else None
@@ -100,5 +105,3 @@ def _files(docs: Path, folder: Path, code: str) -> None:
             raise BuildProblem(f"The site needs {path} of the package {module}: run `make env` again.")
         shutil.copy(file, static / name)
     (static / "circuitsvis.js").write_text(code.removeprefix("<script>").removesuffix("</script>"), encoding="utf-8")
-    if (docs / "images").is_dir():
-        shutil.copytree(docs / "images", folder / "images")
