@@ -22,6 +22,7 @@ from utils.classroom.problems import ClassProblem
 
 VERSION = 1
 LOCK = 0x47505432  # "GPT2": PostgreSQL's advisory lock
+LARGEST_SEED = 2**40  # what inputs are drawn from multiplies it by a million, and has 63 bits
 
 tables = sql.MetaData()
 settings = sql.Table(
@@ -125,7 +126,7 @@ class Store:
             kept = dict(connection.execute(sql.select(settings.c.name, settings.c.value)).all())
             if kept.setdefault("version", str(VERSION)) != str(VERSION):
                 raise ClassProblem(f"{_shown(self.url)} was made by another version of the book: give another --out.")
-            chosen = seed if seed is not None else int(kept.get("seed", secrets.randbelow(2**62)))
+            chosen = seed if seed is not None else int(kept.get("seed", secrets.randbelow(LARGEST_SEED)))
             self.run = int(kept.get("run", 0)) + 1
             connection.execute(sql.delete(settings))
             values = {"version": str(VERSION), "seed": str(chosen), "run": str(self.run)}
