@@ -226,6 +226,7 @@ def part_right(scene: Scene) -> Finding | None:
     for i in range(want.ndim):
         n = want.shape[i]
         name = scene.axes[i] if i < len(scene.axes) else f"axis {i}"
+        key = name.replace(" ", "_")
         if not 2 <= n <= LONGEST_AXIS:
             continue
         right = [agree(got.select(i, j).contiguous(), want.select(i, j).contiguous()) for j in range(n)]
@@ -233,7 +234,7 @@ def part_right(scene: Scene) -> Finding | None:
         # of several ranks says nothing of the others.
         if right[0] and not any(right[1:]) and name not in ("query_pos", "pos", "new", "ids", "k") and _far(scene, i):
             return (
-                f"first_{name}_only",
+                f"first_{key}_only",
                 (
                     f"Only {_at(name, 0)} is right; {_at(name, 1)}{f' to {n - 1}' if n > 2 else ''} "
                     f"{'are' if n > 2 else 'is'} "
@@ -242,12 +243,12 @@ def part_right(scene: Scene) -> Finding | None:
             )
         if n > 2 and all(right[:-1]) and not right[-1]:
             return (
-                f"last_{name}_wrong",
+                f"last_{key}_wrong",
                 f"Only the last entry along {name} ({_at(name, n - 1)}) is wrong; all before it are right.",
             )
         if n > 2 and all(right[1:]) and not right[0]:
             return (
-                f"first_{name}_wrong",
+                f"first_{key}_wrong",
                 f"Only the first entry along {name} ({_at(name, 0)}) is wrong; all after it are right.",
             )
     return None
