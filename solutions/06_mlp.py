@@ -394,14 +394,15 @@ show.lines(
     wide,
     {name: gap.clamp(min=1e-7) for name, gap in off.items()},
     title="How far four activation functions are from gelu_new",
-    note="The largest distances: " + ", ".join(f"{name} {gap.max():.2g}" for name, gap in off.items()) + ".",
+    note="The largest distances: " + ", ".join(f"{name} {gap.max():.2g}" for name, gap in off.items()) + ". Below 10⁻⁷ "
+    "the drawing stops.",
     x_name="x",
     y_name="distance from gelu_new (logarithmic)",
     log_y=True,
 )
 
 # %% [markdown] key="predict-swapped" tags=["predict"]
-# How well a model does is measured by its **surprise**: the mean of $-\log p$, where $p$ is the probability that it gave
+# How well a model does is measured by its *surprise*: the mean of $-\log p$, where $p$ is the probability that it gave
 # to the token that came. With the natural logarithm the unit is called *nat*. Less is better, and 0 would be perfect
 # foresight. (Chapter 07 has more to say about it.)
 #
@@ -1266,7 +1267,7 @@ beyond = ", ".join(str((cosines > limit).sum().item()) for cosines in erasure.va
 show.histogram(
     {**erasure, "random directions": score_of(a, b.T)},
     title="What a neuron reads and what it writes",
-    note=f"Of {d_mlp} neurons in each layer {below} lie more than five random spreads below 0 (under {-limit:.2f}), and "
+    note=f"Of {d_mlp} neurons in each layer {below} lie more than five random spreads below 0 (under −{limit:.2f}), and "
     f"{beyond} as far above.",
     x_name="cosine of the two directions (−1: erases, +1: strengthens)",
     y_name="share of the neurons",
@@ -1278,7 +1279,9 @@ rows = []
 for i in every.flatten().argsort()[:6]:
     where, which = divmod(int(i), d_mlp)
     loud = (spoken[:, where, which] > 0.5).float().mean()
-    rows.append([f"{where}.{which}", f"{every[where, which]:.2f}", f"{loud:.1%}", words_of(where, which, sign=-1)])
+    rows.append(
+        [f"{where}.{which}", every[where, which].round(decimals=2), f"{loud:.1%}", words_of(where, which, sign=-1)]
+    )
 show.table(
     rows,
     ["layer.neuron", "cosine", "fires at", "what it writes lowers most"],
