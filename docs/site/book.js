@@ -55,7 +55,7 @@
 
   // Whatever is wider than the page can be scrolled with the arrow keys.
   function reachable() {
-    document.querySelectorAll("pre, div.math, .jp-OutputArea, .book-figure > div, table").forEach(function (box) {
+    document.querySelectorAll("article :is(div, pre, figure, table)").forEach(function (box) {
       if (box.scrollWidth > box.clientWidth + 1 && getComputedStyle(box).overflowX !== "visible") box.tabIndex = 0;
     });
   }

@@ -120,7 +120,7 @@ def test_a_page_is_whole_at_both_widths_and_everyone_can_use_it(visit, name):
     assert _violations(desktop.page, {"exclude": [[CODE]]}) == []
 
 
-@pytest.mark.parametrize("name", ["index", "glossary", "exercises", "00_start_here", "05_attention"])
+@pytest.mark.parametrize("name", ["index", "glossary", "exercises", "00_start_here"])
 def test_a_dark_page_can_be_read(visit, name):
     dark = visit(f"{name}.html", scheme="dark")
     dark.problems += dark.page.evaluate("window.bookWalk")
