@@ -121,6 +121,7 @@ CALLS = {
         "diag_embed": lambda: torch.diag_embed(torch.ones(4)),
         "diagflat": lambda: torch.diagflat(torch.ones(4)),
         "torch.ops": lambda: torch.ops.aten.eye(4),
+        "all places compared with all": lambda: torch.arange(20_000)[:, None] == torch.arange(20_000),
         "module": lambda: torch.nn.init.eye_(torch.empty(4, 4)),
     },
     "code of transformers": {"its attention": by_transformers, "its activation": by_transformers_activation},
@@ -143,6 +144,15 @@ def test_a_costly_call_never_begins():
     """A table of a million by a million, which no machine could hold."""
     verdict = check("02.10", lambda tokens, d_vocab: torch.eye(10**6)[tokens])
     assert verdict.stage == "allowed" and "eye" in verdict.message and "10 GB" in verdict.message
+
+
+def test_a_comparison_with_the_places_of_a_row_is_no_identity():
+    with watching(tuple(COSTLY)) as watch:
+        _ = torch.arange(2)[:, None] == torch.arange(20_000)
+        _ = torch.arange(6).reshape(2, 3)[..., None] == torch.arange(20_000)
+        _ = torch.arange(4)[:, None] == torch.arange(4)
+        _ = torch.arange(20_000) == 3
+    assert watch.seen == []
 
 
 def test_a_costly_call_is_seen_where_its_end_is_caught():

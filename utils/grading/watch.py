@@ -72,6 +72,7 @@ FAMILIES: dict[str, tuple[str, ...]] = {
 }
 # These end the answer at once: what they make may be larger than the memory.
 COSTLY = frozenset({"eye or diag"})
+LARGE = 10_000  # a square of so many rows, compared place by place, is an identity too: no text is so long
 # Names that stand for the code of whole modules.
 MODULES: dict[str, tuple[str, ...]] = {
     "torch.optim": ("torch.optim",),
@@ -162,13 +163,22 @@ class _Functions(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
+def _whole_square(args: tuple) -> bool:
+    """Whether a comparison of two tensors makes a very large square, as of all places with all places."""
+    if not all(isinstance(arg, torch.Tensor) for arg in args[:2]):
+        return False
+    rows, columns = (torch.broadcast_shapes(*(arg.shape for arg in args[:2])) + (0, 0))[:2]
+    return rows == columns >= LARGE
+
+
 class _Dispatch(TorchDispatchMode):
     def __init__(self, watch: Watch):
         super().__init__()
         self.watch = watch
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        self.watch.note(func.overloadpacket.__name__)
+        name = func.overloadpacket.__name__
+        self.watch.note("eye" if name == "eq" and _whole_square(args) else name)
         return func(*args, **(kwargs or {}))
 
 
