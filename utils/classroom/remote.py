@@ -27,7 +27,7 @@ from utils.grading.raised import TimeUp
 
 MOST_ASKED = 2**21  # numbers that the inside may hand to a function of the book's
 ROOM = 2 * 2**30  # bytes that such a function may take
-GRACE = 2.0  # seconds between the answer's own alarm and its end
+WAIT = 4  # seconds on the clock for one of processor time, before a process is given up
 _SPECIAL = ("__call__", "__len__", "__getitem__")
 
 
@@ -73,7 +73,7 @@ class Outside(Peer):
         before, self.handing = self.handing, True
         if self.channel.deadline is None:
             seconds = (plain or {}).get("seconds") or self.call_seconds
-            self.channel.deadline = min(self.until, started + seconds + GRACE)
+            self.channel.deadline = min(self.until, started + WAIT * seconds)
             mine = True
         else:
             mine = False
@@ -273,10 +273,10 @@ class Outside(Peer):
         return getattr(target, name)(*fields["args"], **dict(fields["kwargs"]))
 
     def _attribute(self, fields: dict) -> Any:
-        value = vars(self._target(fields)).get(str(fields["plain"]["name"]))
-        if isinstance(value, Tensor) or _is_simple(value):
-            return value
-        raise AttributeError("this attribute cannot be had here")
+        name, held = str(fields["plain"]["name"]), vars(self._target(fields))
+        if name.startswith("_") or name not in held or not (isinstance(held[name], Tensor) or _is_simple(held[name])):
+            raise AttributeError("this attribute cannot be had here")
+        return held[name]
 
     def _module(self, fields: dict) -> Any:
         module = self._target(fields)

@@ -5,6 +5,7 @@ the wire), read-only. What is not: exercises, oracles, the grader, solutions, ch
 network, and the rest of the machine's files. See `inside.lockdown` for what each child gives up besides.
 """
 
+import contextlib
 import functools
 import json
 import os
@@ -52,8 +53,8 @@ class Limits:
     """What one submission may use.
 
     Attributes:
-        call_seconds: of one call of an answer.
-        cell_seconds: of one cell.
+        call_seconds: processor seconds of one call of an answer; on the clock four times as many.
+        cell_seconds: the same for one cell.
         total_seconds: wall time of the whole submission.
         cpu_seconds: processor time of its process.
         memory: bytes beyond what the preloaded process holds.
@@ -64,7 +65,7 @@ class Limits:
 
     call_seconds: float = 10.0
     cell_seconds: float = 10.0
-    total_seconds: float = 180.0
+    total_seconds: float = 300.0
     cpu_seconds: int = 150
     memory: int = 2 * 2**30
     file_bytes: int = 16 * 2**20
@@ -181,22 +182,36 @@ class Sandbox:
             ClassProblem: the container is gone and cannot be made again.
         """
         if self.process is None or self.process.poll() is not None:
-            self.stop()
-            self.start()
+            self._again()
         ours, theirs = socket.socketpair()
         for kind in (socket.SO_SNDBUF, socket.SO_RCVBUF):
             ours.setsockopt(socket.SOL_SOCKET, kind, 2**20)
             theirs.setsockopt(socket.SOL_SOCKET, kind, 2**20)
         self.count += 1
-        socket.send_fds(self.control, [f"spawn {self.count}".encode()], [theirs.fileno()])
+        order, fds = [f"spawn {self.count}".encode()], [theirs.fileno()]
+        try:
+            socket.send_fds(self.control, order, fds)
+        except OSError:
+            self._again()
+            socket.send_fds(self.control, order, fds)
         theirs.close()
         return self.count, ours
+
+    def _again(self) -> None:
+        self.stop()
+        self.start()
 
     def end(self, number: int, sock: socket.socket) -> None:
         """Kill a submission's process with everything in its namespaces."""
         sock.close()
-        if self.process is not None and self.process.poll() is None:
+        with contextlib.suppress(OSError):  # the container is gone, and with it the process
             self.control.sendall(f"kill {number}".encode())
+
+    def settle(self) -> None:
+        """Wait until every process that was ended is gone."""
+        self.control.sendall(b"settle 0")
+        if self.control.recv(16) != b"settled":
+            raise ClassProblem("The sandbox has ended by itself: run `book doctor`.")
 
     def _inside(self) -> list[str]:
         """What is bound into the container, and where."""

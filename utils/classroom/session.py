@@ -70,6 +70,7 @@ class _Run:
         self.outside: Any = None
         self.number = 0
         self.starts = 0
+        self.used = False
         self.left_out: set[str] = set()
         self.errors: dict[str, str] = {}
         self.verdicts: dict[str, ExerciseMark] = {}
@@ -91,24 +92,34 @@ class _Run:
         return tuple(self.verdicts.values())
 
     def _judge(self, exercise_id: str) -> tuple[str, dict | None]:
-        from utils.classroom.remote import Ended, answer_of
         from utils.exercises import exercise as find
-        from utils.grading import watch
-        from utils.grading.checking import check, not_written
-        from utils.grading.trial import remembering
+        from utils.grading.checking import not_written
 
         if exercise_id not in self.sources:
             return "missing", None
         exercise = find(exercise_id)
         if self.sources[exercise_id].strip() == self.stubs[exercise_id].strip():
             return "not_written", verdict_as_json(not_written(exercise))
-        if not self._ready():
-            return "not_run", None
-        broken = self._broken(exercise_id)
+        while self._ready():
+            used = self.used
+            self.used = True
+            status, verdict = self._try(exercise)
+            if status != "crashed" or not used:
+                return status, verdict
+            # an earlier answer may have damaged the process: once more, in a new one
+        return "not_run", None
+
+    def _try(self, exercise: Any) -> tuple[str, dict | None]:
+        from utils.classroom.remote import Ended, answer_of
+        from utils.grading import watch
+        from utils.grading.checking import check
+        from utils.grading.trial import remembering
+
+        broken = self._broken(exercise.id)
         try:
             answer = None if broken else answer_of(self.outside, exercise.name)
             with watch.elsewhere(), remembering(self.grader.memory):
-                verdict = check(exercise_id, answer, self.grader.activations, "cpu", seed=self.grader.seed)
+                verdict = check(exercise.id, answer, self.grader.activations, "cpu", seed=self.grader.seed)
         except (Ended, BaseException) as error:
             if not isinstance(error, Ended) and type(error).__name__ != "TimeUp":
                 raise
@@ -149,7 +160,7 @@ class _Run:
         self.number, sock = self.grader.sandbox.spawn()
         self.outside = Outside(Channel(sock), self.grader.limits.call_seconds, self.until, self._earlier)
         self.outside.bridges = self._bridges()
-        self.errors = {}
+        self.errors, self.used = {}, False
         for step in self.steps:
             if step.key not in self.left_out and not self._ran(step):
                 self.left_out.add(step.key)

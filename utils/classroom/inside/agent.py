@@ -353,7 +353,10 @@ def _without_magics(source: str) -> str:
 
 @contextlib.contextmanager
 def _alarm(seconds: float | None) -> Iterator[None]:
-    """Raise TimeUp after so many seconds, again and again, for an answer may catch it."""
+    """Raise TimeUp after so many processor seconds, again and again, for an answer may catch it.
+
+    A busy machine takes no time from an answer in this way; one that only waits is ended from outside.
+    """
     if seconds is None:
         yield
         return
@@ -364,12 +367,12 @@ def _alarm(seconds: float | None) -> Iterator[None]:
         if on:
             raise TimeUp
 
-    signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds, 0.05)
+    signal.signal(signal.SIGPROF, ring)
+    signal.setitimer(signal.ITIMER_PROF, seconds, 0.05)
     try:
         yield
     finally:
         while on:
             with contextlib.suppress(TimeUp):
                 on.clear()
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)

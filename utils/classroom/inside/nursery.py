@@ -5,6 +5,7 @@ Requests come over the control socket: "spawn" with the child's socket attached,
 ends everything.
 """
 
+import contextlib
 import gc
 import json
 import os
@@ -27,10 +28,10 @@ def main(fd: int, settings: dict) -> None:
     gc.collect()
     gc.freeze()
     control.sendall(b"ready\n")
-    children: dict[int, int] = {}
+    family = _Family()
     while True:
         select.select([control], [], [], 1.0)
-        _reap(children)
+        family.reap()
         try:
             message, fds, _, _ = socket.recv_fds(control, 64, 1, socket.MSG_DONTWAIT)
         except BlockingIOError:
@@ -39,37 +40,78 @@ def main(fd: int, settings: dict) -> None:
             break
         word, _, number = message.decode().partition(" ")
         if word == "spawn":
-            children[int(number)] = _child(Agent, control, fds[0], settings)
+            family.add(int(number), *_child(Agent, control, fds[0], settings))
             os.close(fds[0])
-        elif int(number) in children:
-            os.kill(children[int(number)], signal.SIGKILL)
-    for pid in children.values():
-        os.kill(pid, signal.SIGKILL)
+        elif word == "kill":
+            family.kill(int(number))
+        elif word == "settle":
+            family.settle()
+            control.sendall(b"settled")
+    family.end()
 
 
-def _reap(children: dict[int, int]) -> None:
-    for number, pid in list(children.items()):
-        if os.waitpid(pid, os.WNOHANG)[0]:
-            del children[number]
+class _Family:
+    """The children by number: the process that waits for each, and where it says which one the submission's is."""
+
+    def __init__(self):
+        self.waiting: dict[int, tuple[int, int]] = {}
+        self.dying: set[int] = set()
+
+    def add(self, number: int, pid: int, pipe: int) -> None:
+        self.waiting[number] = pid, pipe
+
+    def kill(self, number: int) -> None:
+        """Kill the first process of a child's namespaces, and with it all that are in them."""
+        if number in self.waiting and number not in self.dying:
+            self.dying.add(number)
+            inner = os.read(self.waiting[number][1], 16)
+            if inner:
+                with contextlib.suppress(ProcessLookupError):  # it has ended by itself
+                    os.kill(int(inner), signal.SIGKILL)
+
+    def reap(self, flags: int = os.WNOHANG) -> None:
+        for number, (pid, pipe) in list(self.waiting.items()):
+            if (number in self.dying or flags) and os.waitpid(pid, flags)[0]:
+                os.close(pipe)
+                del self.waiting[number]
+                self.dying.discard(number)
+
+    def settle(self) -> None:
+        """Wait until all that were killed are gone."""
+        self.reap(0)
+
+    def end(self) -> None:
+        for number in list(self.waiting):
+            self.kill(number)
+        self.settle()
 
 
-def _child(agent: type, control: socket.socket, fd: int, settings: dict) -> int:
-    """Start a submission's process, the first and only one in its namespaces. Gives the process that waits for it."""
+def _child(agent: type, control: socket.socket, fd: int, settings: dict) -> tuple[int, int]:
+    """Start a submission's process, the first and only one in its namespaces.
+
+    Gives the process that waits for it, and a pipe on which that one writes the other's number.
+    """
+    reading, writing = os.pipe()
     waiting = os.fork()
     if waiting:
-        return waiting
+        os.close(writing)
+        return waiting, reading
     status = 1
     try:
         control.close()
+        os.close(reading)
         if settings["walls"]:
             lockdown.new_namespaces()
         lockdown.die_with_parent()  # after it: new privileges make the kernel forget it
         inner = os.fork()
         if inner:
             os.close(fd)
+            os.write(writing, str(inner).encode())
+            os.close(writing)
             os.waitpid(inner, 0)
             status = 0
         else:
+            os.close(writing)
             lockdown.die_with_parent()
             _lock(settings)
             agent(socket.socket(fileno=fd)).serve()

@@ -1,0 +1,104 @@
+"""What hostile answers do: no mark is forged, nothing outside is touched, nothing goes on, others' marks are right."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.classroom import attacks
+from utils.classroom.marks import Cell, Notebook
+from utils.classroom.sandbox import Limits, available
+from utils.classroom.session import Grader
+from utils.paths import book_root, solutions_dir
+
+CHAPTER = "00_start_here"
+REFUSED = available()
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(REFUSED is not None, reason=REFUSED or "")]
+
+
+@pytest.fixture(scope="module")
+def grader(tmp_path_factory):
+    os.environ["A_TEACHERS_SECRET"] = "secret"
+    limits = Limits(call_seconds=0.5, cell_seconds=0.5, total_seconds=60, memory=2**29)
+    with Grader(11, limits=limits) as one:
+        yield one
+    del os.environ["A_TEACHERS_SECRET"]
+
+
+@pytest.fixture(scope="module")
+def answers():
+    """The solutions of chapter 00 by exercise."""
+    notebook = json.loads((solutions_dir() / f"{CHAPTER}.ipynb").read_text())
+    said = [(cell["metadata"].get("book", {}).get("exercise"), "".join(cell["source"])) for cell in notebook["cells"]]
+    return {exercise: source for exercise, source in said if exercise}
+
+
+def notebook_of(answers):
+    return Notebook(CHAPTER, tuple(Cell(None, "code", source, exercise) for exercise, source in answers.items()))
+
+
+def descendants(pid):
+    """Processes below one, by the kernel's own list."""
+    parents = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue  # it has ended meanwhile
+    found, new = set(), {pid}
+    while new:
+        new = {child for child, parent in parents.items() if parent in new} - found
+        found |= new
+    return found
+
+
+def survives(grader, answers, source):
+    """Grade a notebook with an attack in it, then an honest one. Gives the attacked notebook's marks."""
+    attacked = grader.grade(notebook_of(answers | {"00.1": source}), "mallory")
+    honest = grader.grade(notebook_of({"00.1": answers["00.1"], "00.5": answers["00.5"]}), "alice")
+    assert [mark.status for mark in honest.marks if mark.exercise in ("00.1", "00.5")] == ["passed", "passed"]
+    return {mark.exercise: mark for mark in attacked.marks}
+
+
+ALL = attacks.FORGERIES | attacks.ESCAPES | {n: attacks.frame(*m) for n, m in attacks.BROKEN_FRAMES.items()}
+
+
+def test_there_are_enough_of_them():
+    assert len(ALL) + len(attacks.BOMBS) >= 40
+
+
+def test_an_honest_notebook_passes(grader, answers):
+    marks = grader.grade(notebook_of(answers), "alice").marks
+    assert {mark.exercise: mark.status for mark in marks} == dict.fromkeys(answers, "passed")
+
+
+def test_an_attack_that_worked_would_be_seen(grader, answers):
+    """The table's own form gives full marks where nothing stands in its way."""
+    marks = survives(grader, answers, attacks._tries("assert True"))
+    assert marks["00.1"].passed
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_no_mark_is_forged(grader, answers, tmp_path, name):
+    store = tmp_path / "grades.sqlite"
+    store.write_text("as it was")
+    (tmp_path / "bob").mkdir()
+    places = {"{root}": str(book_root()), "{store}": str(store), "{submissions}": str(tmp_path)}
+    source = ALL[name]
+    for word, place in places.items():
+        source = source.replace(word, place)
+    marks = survives(grader, answers, source)
+    assert not marks["00.1"].passed, marks["00.1"]
+    assert store.read_text() == "as it was"
+
+
+@pytest.mark.parametrize("name", attacks.BOMBS)
+def test_nothing_goes_on(grader, answers, name):
+    grader.sandbox.settle()
+    before = descendants(grader.sandbox.process.pid)
+    marks = survives(grader, answers, attacks.BOMBS[name])
+    assert not marks["00.1"].passed, marks["00.1"]
+    assert marks["00.5"].passed, marks["00.5"]  # an answer after it, in the same notebook
+    grader.sandbox.settle()
+    assert descendants(grader.sandbox.process.pid) == before, "what a submission started is still there"
