@@ -8,6 +8,7 @@ import hashlib
 import json
 import math
 from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
 from typing import Any, Literal
 
 from utils.grading.text import cut_short
@@ -38,13 +39,14 @@ class Notebook:
     cells: tuple[Cell, ...]
     notes: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """SHA-256 of what is graded: the chapter and the cells. Outputs and notes are not in it."""
-        return hashlib.sha256(_dumped([self.chapter, [asdict(cell) for cell in self.cells]])).hexdigest()
+        return hashlib.sha256(_dumped([self.chapter, [vars(cell) for cell in self.cells]])).hexdigest()
 
     def as_json(self) -> dict[str, Any]:
-        return asdict(self)
+        cells = [dict(vars(cell)) for cell in self.cells]
+        return {"chapter": self.chapter, "cells": cells, "notes": list(self.notes)}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> "Notebook":
