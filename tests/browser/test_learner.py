@@ -6,6 +6,7 @@ What the report and the hint say is taken from the exercise's own declaration, s
 import re
 from dataclasses import dataclass
 
+import nbformat
 import pytest
 
 from utils.exercises import exercise
@@ -122,6 +123,27 @@ def test_an_attention_figure_is_drawn(lab, page, keep):
     _run(page, figure)
     assert _drawn(page, figure), "the attention figure is blank"
     keep("attention-figure")
+
+
+def test_a_figure_outlives_a_change_of_theme(lab, page, keep):
+    code = 'from utils import show\nshow.bars({"a": 1, "b": 2}, title="t", note="n", x_name="x", y_name="y")'
+    cells = [nbformat.v4.new_markdown_cell("# Figure"), nbformat.v4.new_code_cell(code)]
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), lab.folder / "figure.ipynb")
+    page.goto(lab.address("figure.ipynb"))
+    page.locator(".jp-Notebook .jp-MarkdownCell h1").first.wait_for()
+    _run(page, _cell(page, "show.bars"))
+    figure = page.locator(".js-plotly-plot .main-svg").first
+    figure.wait_for()
+    height = page.locator(".js-plotly-plot").bounding_box()["height"]
+
+    page.locator(".lm-MenuBar-itemLabel", has_text=re.compile("^Settings$")).click()
+    page.locator(".lm-Menu-itemLabel", has_text=re.compile("^Theme$")).hover()
+    page.locator(".lm-Menu-itemLabel", has_text=re.compile("^JupyterLab Dark$")).click()
+    page.wait_for_function("document.body.dataset.jpThemeLight === 'false'")
+    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    keep("dark")
+    assert height > 0 and page.locator(".js-plotly-plot").bounding_box()["height"] == height
 
 
 def _first_words(sentence: str) -> str:

@@ -41,7 +41,9 @@ def test_elements_are_balanced(figure):
     if isinstance(figure, show.Figure):
         from utils.show.html import note_html, title_html
 
-        assert "details" in elements(title_html(figure.title) + note_html(figure.note, figure.body, figure.min_width))
+        assert "details" in elements(
+            title_html(figure.title) + note_html(figure.note, figure.body, figure.min_width, 300)
+        )
     else:
         assert "figure" in elements(figure.html)
 

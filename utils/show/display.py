@@ -86,7 +86,7 @@ class Figure:
     def bundles(self) -> list[dict[str, Any]]:
         """The outputs that a notebook shows: title, drawing, and the note with the text form."""
         body = in_lines(self.body, "").rstrip("\n")
-        note = note_html(self.note, f"{self.title}\n{body}", self.min_width)
+        note = note_html(self.note, f"{self.title}\n{body}", self.min_width, self.layout["height"])
         return [
             {"text/html": title_html(self.title), "text/plain": self.title},
             {PLOTLY: self.spec, "text/plain": body},

@@ -30,17 +30,21 @@ def title_html(title: str) -> str:
     return f'<div class="book-title" style="font-weight:600;color:{INK}">{escape(title)}</div>'
 
 
-def note_html(note: str, text: str, min_width: int = 0) -> str:
+def note_html(note: str, text: str, min_width: int = 0, height: int = 0) -> str:
     """The note under a figure, and the figure as text behind a fold, for screen readers and for who wants numbers.
 
-    `min_width`: the pixels that the drawing above needs; on a narrower page it scrolls sideways.
+    `min_width`: the pixels that the drawing above needs; on a narrower page it scrolls sideways. `height`: its own,
+    which JupyterLab sets to 0 for a plotly figure when the theme is changed.
     """
-    wide = f"book-wide-{min_width}"
+    wide, tall = f"book-wide-{min_width}", f"book-tall-{height}"
     area = f".jp-OutputArea:has(.{wide}) "
-    scroll = f"<style>{area}.jp-RenderedPlotly{{min-width:{min_width}px}}{area}{{overflow-x:auto}}</style>"
+    rules = f"{area}.jp-RenderedPlotly{{min-width:{min_width}px}}{area}{{overflow-x:auto}}" if min_width else ""
+    above = f".jp-OutputArea-child:has(+ .jp-OutputArea-child .{tall}) .jp-RenderedPlotly"
+    rules += f"{above}{{min-height:{height}px}}" if height else ""
+    names = " ".join(["book-note", *([wide] if min_width else []), *([tall] if height else [])])
     note_ = f'<p style="margin:0 0 .3em">{escape(note)}</p>'
     body = f'style="max-width:46em;color:{INK}">{note_}{folded_text(text)}</div>'
-    return f'{_THEME}{scroll if min_width else ""}<div class="book-note{f" {wide}" if min_width else ""}" {body}'
+    return f'{_THEME}{f"<style>{rules}</style>" if rules else ""}<div class="{names}" {body}'
 
 
 def folded_text(text: str, *, unfolded: bool = False) -> str:
