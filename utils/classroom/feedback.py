@@ -76,7 +76,7 @@ def _chapter(standing: Standing, points: Points) -> dict[str, Any]:
         "path": standing.submission.path,
         "received": (standing.submission.received or "")[:16].replace("T", " "),
         "late": standing.submission.late,
-        "notes": graded.notes,
+        "notes": list(dict.fromkeys(graded.notes)),
         "marks": list(_marks(standing.chapter, graded, points)),
     }
 
