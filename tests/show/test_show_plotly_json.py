@@ -144,6 +144,11 @@ def test_the_words_of_a_level_stand_where_no_curve_runs_through_them():
     assert words([6.0] * 35 + [100.0] * 30 + [6.0] * 35) == (0.5, "center")
 
 
+def test_a_whole_number_at_a_level_is_not_rounded():
+    figure = show.lines([0, 1], {"a": [0, 9000]}, x_name="x", y_name="y", levels={"l": 8192}, title="T", note="N.")
+    assert figure.spec["layout"]["annotations"][0]["text"] == "l (8192)"
+
+
 def test_panels_name_their_rows_and_columns_once():
     """Rows beside the first panel, columns below the last panel of each column; many labels are left to hovering."""
     few = {"rows": ["layer 0", "layer 1"], "columns": ["head 0"], "row_name": "layer", "column_name": "head"}

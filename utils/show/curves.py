@@ -190,5 +190,5 @@ def _level(name: str, at: float, log: bool, end: str) -> tuple[dict, dict]:
     where["yanchor"] = "bottom"
     return (
         {"type": "line", "y0": at, "y1": at, "xref": "paper", "x0": 0, "x1": 1, "line": _LINE},
-        {"text": theme.plotly_text(f"{name} ({short(float(at))})"), "showarrow": False, **where},
+        {"text": theme.plotly_text(f"{name} ({short(at)})"), "showarrow": False, **where},
     )
