@@ -32,5 +32,5 @@ def test_one_number_times_a_known_factor_is_one():
 def test_an_axis_without_a_name_is_counted_in_words():
     got = WANT + 1
     got[:, 0] = WANT[:, 0]
-    finding = dict(find(Scene(got, WANT, axes=("batch", "axis 1"))))["first_axis 1_only"]
+    finding = dict(find(Scene(got, WANT, axes=("batch", "axis 1"))))["first_axis_1_only"]
     assert "Only 0 on axis 1 is right" in finding
