@@ -101,6 +101,14 @@ def test_an_out_that_is_a_file(grade, hand_in, tmp_path, one_sentence):
     assert "cannot be made" in one_sentence(problem)
 
 
+def test_a_page_that_cannot_be_written_is_one_sentence(grade, hand_in, tmp_path, one_sentence):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "feedback").write_text("in the way")
+    problem = grade(hand_in("ann/05_attention.ipynb")).exception
+    assert isinstance(problem, ClassProblem)
+    assert "feedback cannot be written" in one_sentence(problem) and "the marks are kept." in str(problem)
+
+
 def test_without_a_sandbox_it_refuses(hand_in, tmp_path, monkeypatch):
     monkeypatch.setattr("utils.classroom.sandbox.available", lambda: "The sandbox needs Linux: grade there.")
     words = ["grade", str(hand_in("ann/05_attention.ipynb")), "--out", str(tmp_path / "out")]

@@ -87,7 +87,12 @@ def _graded(
         with progress(intake.total, quiet) as done:
             summary = grade_class(iter(intake), store, lambda: workers(scheduler, count), setup, done)
         seconds = time.monotonic() - began
-        written, notes = _write(store, out, points, canvas, formats, intake.problems)
+        try:
+            written, notes = _write(store, out, points, canvas, formats, intake.problems)
+        except OSError as why:
+            raise ClassProblem(
+                f"{why.filename or out} cannot be written ({why.strerror}): mend that and run again; the marks are kept."
+            ) from why
         problems = [*intake.problems, *(sentence for _, sentence in store.problems())]
         return {
             "students": len(intake.students),

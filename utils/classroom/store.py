@@ -9,76 +9,32 @@ import json
 import secrets
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sql
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 
+from utils.classroom.database import (
+    as_sentence,
+    clean_text,
+    graded,
+    marks,
+    notebooks,
+    open_engine,
+    settings,
+    sqlite_url,
+    submissions,
+    tables,
+    take_lock,
+    without_password,
+)
 from utils.classroom.marks import Cell, ExerciseMark, Graded, Notebook, Submission
 from utils.classroom.problems import ClassProblem
 
-VERSION = 1
-LOCK = 0x47505432  # "GPT2": PostgreSQL's advisory lock
-LARGEST_SEED = 2**40  # what inputs are drawn from multiplies it by a million, and has 63 bits
+__all__ = ["Standing", "Store", "graded", "marks", "notebooks", "settings", "sqlite_url", "submissions"]
 
-tables = sql.MetaData()
-settings = sql.Table(
-    "book_settings",
-    tables,
-    sql.Column("name", sql.Text, primary_key=True),
-    sql.Column("value", sql.Text, nullable=False),
-)
-submissions = sql.Table(
-    "book_submissions",
-    tables,
-    sql.Column("id", sql.Integer, primary_key=True),
-    sql.Column("student", sql.Text, nullable=False, index=True),
-    sql.Column("path", sql.Text, nullable=False),
-    sql.Column("chapter", sql.Text, nullable=False),  # "" where no notebook could be read
-    sql.Column("digest", sql.Text, nullable=False),
-    sql.Column("attempt", sql.Integer),
-    sql.Column("received", sql.Text),
-    sql.Column("late", sql.Boolean, nullable=False),
-    sql.Column("counts", sql.Boolean, nullable=False),
-    sql.Column("problems", sql.Text, nullable=False),  # JSON
-    sql.Column("run", sql.Integer, nullable=False),  # in which it was last seen
-    sql.UniqueConstraint("student", "path", "chapter", "digest"),
-)
-notebooks = sql.Table(
-    "book_notebooks",
-    tables,
-    sql.Column("digest", sql.Text, primary_key=True),
-    sql.Column("chapter", sql.Text, nullable=False),
-    sql.Column("cells", sql.LargeBinary, nullable=False),  # JSON, through zlib
-)
-graded = sql.Table(
-    "book_graded",
-    tables,
-    sql.Column("id", sql.Integer, primary_key=True),
-    sql.Column("student", sql.Text, nullable=False),
-    sql.Column("chapter", sql.Text, nullable=False),
-    sql.Column("digest", sql.Text, nullable=False),
-    sql.Column("book", sql.Text, nullable=False),
-    sql.Column("seed", sql.BigInteger, nullable=False),
-    sql.Column("seconds", sql.Float, nullable=False),
-    sql.Column("notes", sql.Text, nullable=False),  # JSON
-    sql.UniqueConstraint("student", "chapter", "digest", "book", "seed"),
-)
-marks = sql.Table(
-    "book_marks",
-    tables,
-    sql.Column("graded", sql.ForeignKey(graded.c.id, ondelete="CASCADE"), primary_key=True),
-    sql.Column("exercise", sql.Text, primary_key=True),
-    sql.Column("status", sql.Text, nullable=False),
-    sql.Column("diagnosis", sql.Text),
-    sql.Column("verdict", sql.Text),  # JSON
-    sql.Column("seconds", sql.Float, nullable=False),
-    sql.Column("source", sql.Text, nullable=False),
-    sql.Column("fingerprint", sql.Text, index=True),
-)
+VERSION = 1
+LARGEST_SEED = 2**40  # what inputs are drawn from multiplies it by a million, and has 63 bits
 
 
 @dataclass(frozen=True)
@@ -99,9 +55,13 @@ class Store:
 
     def __init__(self, url: str, book: str, seed: int | None = None):
         self.url, self.book = url, book
-        with _told(url):
-            self._engine = _engine(url)
-            self._lock = _taken(self._engine)
+        with as_sentence(url):
+            self._engine = open_engine(url)
+            try:
+                self._lock = take_lock(self._engine)
+            except BaseException:
+                self._engine.dispose()
+                raise
             try:
                 tables.create_all(self._engine)
                 self.seed = self._settle(seed)
@@ -125,7 +85,9 @@ class Store:
         with self._engine.begin() as connection:
             kept = dict(connection.execute(sql.select(settings.c.name, settings.c.value)).all())
             if kept.setdefault("version", str(VERSION)) != str(VERSION):
-                raise ClassProblem(f"{_shown(self.url)} was made by another version of the book: give another --out.")
+                raise ClassProblem(
+                    f"{without_password(self.url)} was made by another version of the book: give another --out."
+                )
             chosen = seed if seed is not None else int(kept.get("seed", secrets.randbelow(LARGEST_SEED)))
             self.run = int(kept.get("run", 0)) + 1
             connection.execute(sql.delete(settings))
@@ -136,7 +98,7 @@ class Store:
     def is_graded(self, student: str, notebook: Notebook) -> bool:
         """Whether these very bytes of this student have their marks already, by this book and seed."""
         query = sql.select(graded.c.id).where(*self._same(student, notebook.chapter, notebook.digest))
-        with _told(self.url), self._engine.connect() as connection:
+        with as_sentence(self.url), self._engine.connect() as connection:
             return connection.execute(query).first() is not None
 
     def keep(
@@ -148,7 +110,7 @@ class Store:
         fingerprints: dict[str, str | None] | None = None,
     ) -> None:
         """Write one submission with all that is known of it, or nothing of it."""
-        with _told(self.url), self._engine.begin() as connection:
+        with as_sentence(self.url), self._engine.begin() as connection:
             _keep_submission(connection, submission, notebook, counts, self.run)
             if result is not None:
                 self._keep_marks(connection, result, fingerprints or {})
@@ -159,16 +121,16 @@ class Store:
         ))  # fmt: skip
         connection.execute(sql.delete(graded).where(*self._same(result.student, result.chapter, result.digest)))
         row = dict(
-            student=_text(result.student), chapter=result.chapter, digest=result.digest, book=self.book,
+            student=clean_text(result.student), chapter=result.chapter, digest=result.digest, book=self.book,
             seed=self.seed, seconds=result.seconds, notes=_dumped(result.notes),
         )  # fmt: skip
         number = connection.execute(sql.insert(graded).values(row)).inserted_primary_key[0]
         rows = [
             dict(
                 graded=number, exercise=mark.exercise, status=mark.status,
-                diagnosis=_text(mark.verdict.get("diagnosis")) if mark.verdict else None,
+                diagnosis=clean_text(mark.verdict.get("diagnosis")) if mark.verdict else None,
                 verdict=_dumped(mark.verdict) if mark.verdict else None,
-                seconds=mark.seconds, source=_text(mark.source), fingerprint=fingerprints.get(mark.exercise),
+                seconds=mark.seconds, source=clean_text(mark.source), fingerprint=fingerprints.get(mark.exercise),
             )
             for mark in result.marks
         ]  # fmt: skip
@@ -195,7 +157,7 @@ class Store:
         """In the order of students, in pieces, so that a large class does not have to fit into memory."""
         order = submissions.c.student, submissions.c.chapter, submissions.c.id
         query = sql.select(submissions).where(condition).order_by(*order)
-        with _told(self.url), self._engine.connect() as connection:
+        with as_sentence(self.url), self._engine.connect() as connection:
             yield from connection.execution_options(yield_per=200).execute(query)
 
     def _graded(self, student: str, chapter: str, digest: str) -> Graded | None:
@@ -222,14 +184,14 @@ class Store:
             ),
         ).join(marks, marks.c.graded == graded.c.id)
         query = sql.select(submissions.c.student, *columns).select_from(joined).where(submissions.c.counts)
-        with _told(self.url), self._engine.connect() as connection:
+        with as_sentence(self.url), self._engine.connect() as connection:
             yield from connection.execution_options(yield_per=1000).execute(
                 query.order_by(submissions.c.student, marks.c.exercise)
             )
 
     def notebook(self, digest: str) -> Notebook | None:
         """A notebook as it was handed in, by its digest."""
-        with _told(self.url), self._engine.connect() as connection:
+        with as_sentence(self.url), self._engine.connect() as connection:
             row = connection.execute(sql.select(notebooks).where(notebooks.c.digest == digest)).first()
         if row is None:
             return None
@@ -237,22 +199,17 @@ class Store:
 
     def _same(self, student: str, chapter: str, digest: str) -> tuple:
         return (
-            graded.c.student == _text(student), graded.c.chapter == chapter, graded.c.digest == digest,
+            graded.c.student == clean_text(student), graded.c.chapter == chapter, graded.c.digest == digest,
             graded.c.book == self.book, graded.c.seed == self.seed,
         )  # fmt: skip
-
-
-def sqlite_url(folder: Path) -> str:
-    """The database of a folder of grades."""
-    return f"sqlite:///{(folder / 'grades.sqlite').absolute()}"
 
 
 def _keep_submission(
     connection: sql.Connection, submission: Submission, notebook: Notebook | None, counts: bool, run: int
 ) -> None:
-    student, chapter = _text(submission.student), notebook.chapter if notebook else ""
+    student, chapter = clean_text(submission.student), notebook.chapter if notebook else ""
     key = dict(
-        student=student, path=_text(submission.path), chapter=chapter, digest=notebook.digest if notebook else ""
+        student=student, path=clean_text(submission.path), chapter=chapter, digest=notebook.digest if notebook else ""
     )
     mine = sql.and_(*(submissions.c[name] == value for name, value in key.items()))
     if counts:
@@ -276,89 +233,6 @@ def _submission(row) -> Submission:
     held = {row.chapter: row.digest} if row.chapter else {}
     problems = tuple(json.loads(row.problems))
     return Submission(row.student, row.path, row.attempt, row.received, held, problems, row.late)
-
-
-def _engine(url: str) -> sql.Engine:
-    made = sql.engine.make_url(url)
-    if made.drivername in ("postgresql", "postgres"):
-        made = made.set(drivername="postgresql+psycopg")
-    if not made.drivername.startswith("sqlite"):
-        return sql.create_engine(made, pool_pre_ping=True)
-    engine = sql.create_engine(made)
-
-    @sql.event.listens_for(engine, "connect")
-    def _(connection, _record) -> None:
-        connection.isolation_level = None  # transactions are begun below, as writers
-        for pragma in ("journal_mode = WAL", "synchronous = FULL", "busy_timeout = 10000", "foreign_keys = ON"):
-            connection.execute(f"PRAGMA {pragma}")
-
-    @sql.event.listens_for(engine, "begin")
-    def _(connection) -> None:
-        connection.exec_driver_sql("BEGIN")
-
-    return engine
-
-
-class _FileLock:
-    """The right to write to a SQLite file: the system lets go of it when the process ends, however it ends."""
-
-    def __init__(self, path: str):
-        self._file = open(f"{path}.lock", "ab")
-        try:
-            import fcntl
-        except ImportError:  # Windows: SQLite's own locks are all there is
-            return
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as why:
-            self._file.close()
-            raise ClassProblem(f"Another grader is writing to {path}: wait for it, or stop it.") from why
-
-    def close(self) -> None:
-        self._file.close()
-
-
-def _taken(engine: sql.Engine):
-    if engine.dialect.name == "sqlite":
-        path = Path(engine.url.database or ":memory:")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return _FileLock(str(path))
-    connection = engine.connect()
-    if engine.dialect.name == "postgresql":
-        if not connection.execute(sql.select(sql.func.pg_try_advisory_lock(LOCK))).scalar():
-            connection.close()
-            raise ClassProblem(f"Another grader is writing to {_shown(str(engine.url))}: wait for it, or stop it.")
-        connection.commit()
-    return connection
-
-
-@contextmanager
-def _told(url: str) -> Iterator[None]:
-    """Whatever the database says against it, as one sentence."""
-    try:
-        yield
-    except (ArgumentError, NoSuchModuleError) as why:
-        raise ClassProblem(
-            f"{_shown(url)} is not the URL of a database: write it like postgresql://user@host/marks."
-        ) from why
-    except ModuleNotFoundError as why:
-        raise ClassProblem(f"The driver for {_shown(url)} is missing: pip install 'psycopg[binary]'.") from why
-    except (DBAPIError, SQLAlchemyError, OSError) as why:
-        reason = str(getattr(why, "orig", None) or getattr(why, "strerror", None) or why).split("\n")[0].rstrip(".")
-        raise ClassProblem(f"The database {_shown(url)} cannot be used ({reason}): mend that and run again.") from why
-
-
-def _shown(url: str) -> str:
-    """A URL without its password."""
-    try:
-        return sql.engine.make_url(url).render_as_string(hide_password=True)
-    except ArgumentError:
-        return url
-
-
-def _text(value: str | None) -> str | None:
-    """Text that a database takes: no NUL, no halves of characters."""
-    return value.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8") if value is not None else None
 
 
 def _dumped(value: Any) -> str:
