@@ -337,7 +337,8 @@ sums = {kind: part.sum().item() for kind, part in kinds.items()}
 show.bars(
     dict(zip(component_names, direct, strict=True)),
     title="Who writes the name of the one who receives?",
-    note=", ".join(f"{kind} together {total:.2f}" for kind, total in sums.items())
+    note="Together: "
+    + ", ".join(f"{kind} {total:.2f}" for kind, total in sums.items())
     + f". Most comes from the {max(sums, key=sums.get)}.",
     x_name="component",
     y_name="added to the logit difference at the last position",
