@@ -134,6 +134,8 @@ def print_seconds(figures: dict[str, Any]) -> None:
         both = taken["solution"] + taken["as_shipped"] - 2 * floor
         table.add_row(name, f"{taken['solution']:.1f}", f"{taken['as_shipped']:.1f}", f"{both:.1f}")
     Console().print(table)
+    if figures["failed"]:
+        print(f"Failed, so perhaps cut short: {', '.join(figures['failed'])}; `book run` says why.")
 
 
 def _timed(call: Callable, *args: Any) -> tuple[Any, float]:

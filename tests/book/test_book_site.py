@@ -136,6 +136,7 @@ FORMULAS = {
     r"\operatorname*{arg\,max}_i s": "arg max</mi>",
     r"\hat x_i": "</mover><msub>",
     r"\big( a \big)": 'minsize="1.2',
+    r"\min(k, d)": '<mi>min</mi><mo stretchy="false">(',
     r"\|g\|": '<mo stretchy="false">‖</mo>',
     r"t_1, \dots, t_n": "<mi>…</mi>",
 }

@@ -37,9 +37,13 @@ def runs(shelf: Shelf, names: Sequence[str], timeout: float, quiet: bool) -> Ite
 
 
 def by_chapter(shelf: Shelf, names: Sequence[str], quiet: bool = False) -> dict:
-    """The figures for `book bench`: {"floor": …, "chapters": {name: {"solution": …, "as_shipped": …}}, "total": …}."""
-    lowest, chapters, total = floor(), {}, 0.0
+    """The figures for `book bench`: {"floor": …, "chapters": {name: {"solution": …, "as_shipped": …}}, "total": …}.
+
+    `failed` names the runs that `book run` would find fault with: their seconds may be those of a part.
+    """
+    lowest, chapters, failed, total = floor(), {}, [], 0.0
     for name, kind, ran in runs(shelf, names, TIMEOUT, quiet):
         chapters.setdefault(name, {})[kind.replace(" ", "_")] = round(ran.seconds, 1)
         total += ran.seconds
-    return {"floor": round(lowest, 1), "chapters": chapters, "total": round(total, 1)}
+        failed += [f"{name} {kind}"] if ran.problems else []
+    return {"floor": round(lowest, 1), "chapters": chapters, "total": round(total, 1), "failed": failed}

@@ -34,6 +34,7 @@ SPACING = (
         r"(?=<(?:mi|mn|msub|msup|mfrac|msqrt)[ >])",
         r'\1<mspace width="0.17em"></mspace>',
     ),
+    (r"<mo>(min|max)</mo>", r"<mi>\1</mi>"),  # a name, not a sign with room on both sides
     (r'<mo(?: class="[a-z]+")?>‖</mo>', '<mo stretchy="false">‖</mo>'),  # else as tall as the whole line
 )
 _WORDS = re.compile(r"\\(text|operatorname)\{([^{}]*)\}")
