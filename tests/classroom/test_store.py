@@ -199,7 +199,8 @@ def test_a_kill_in_the_middle_loses_the_one_in_hand(statement, url):
         assert store.is_graded("ben", notebook())
 
 
-def test_two_graders_cannot_write_at_once(url, one_sentence):
+def test_two_graders_cannot_write_at_once(url, one_sentence, monkeypatch):
+    monkeypatch.setattr("utils.classroom.database.LOCK_PATIENCE", 50)
     with Store(url, BOOK):
         with pytest.raises(ClassProblem, match="Another grader is writing to") as problem:
             Store(url, BOOK)

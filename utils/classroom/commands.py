@@ -91,7 +91,8 @@ def _graded(
             written, notes = _write(store, out, points, canvas, formats, intake.problems)
         except OSError as why:
             raise ClassProblem(
-                f"{why.filename or out} cannot be written ({why.strerror}): mend that and run again; the marks are kept."
+                f"{why.filename or out} cannot be written ({why.strerror}): "
+                "mend that and run again; the marks are kept."
             ) from why
         problems = [*intake.problems, *(sentence for _, sentence in store.problems())]
         return {

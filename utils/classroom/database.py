@@ -4,7 +4,7 @@ SQLite in a file or PostgreSQL by URL; whatever the database says against it bec
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import sqlalchemy as sql
@@ -13,6 +13,8 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlch
 from utils.classroom.problems import ClassProblem
 
 LOCK = 0x47505432  # "GPT2": PostgreSQL's advisory lock
+LOCK_PATIENCE = 5000  # milliseconds
+LOCK_NOT_AVAILABLE = "55P03"
 
 tables = sql.MetaData()
 settings = sql.Table(
@@ -117,6 +119,32 @@ class _FileLock:
         self._file.close()
 
 
+class _ServerLock:
+    """The right to write to a database of a server. Of a grader that was killed, PostgreSQL hears a moment later."""
+
+    def __init__(self, engine: sql.Engine):
+        self._connection = engine.connect()
+        self._held = engine.dialect.name == "postgresql"
+        try:
+            if self._held:
+                self._connection.exec_driver_sql(f"SET lock_timeout = '{LOCK_PATIENCE}ms'")
+                self._connection.execute(sql.select(sql.func.pg_advisory_lock(LOCK)))
+                self._connection.commit()
+        except DBAPIError as why:
+            self._connection.close()
+            if getattr(why.orig, "sqlstate", "") != LOCK_NOT_AVAILABLE:
+                raise
+            where = without_password(str(engine.url))
+            raise ClassProblem(f"Another grader is writing to {where}: wait for it, or stop it.") from why
+
+    def close(self) -> None:
+        if self._held and not self._connection.closed:
+            with suppress(DBAPIError):  # the server is gone, and the lock with it
+                self._connection.execute(sql.select(sql.func.pg_advisory_unlock(LOCK)))
+                self._connection.commit()
+        self._connection.close()
+
+
 def take_lock(engine: sql.Engine):
     """The right to be the only writer, until its `close`.
 
@@ -127,15 +155,7 @@ def take_lock(engine: sql.Engine):
         path = Path(engine.url.database or ":memory:")
         path.parent.mkdir(parents=True, exist_ok=True)
         return _FileLock(str(path))
-    connection = engine.connect()
-    if engine.dialect.name == "postgresql":
-        if not connection.execute(sql.select(sql.func.pg_try_advisory_lock(LOCK))).scalar():
-            connection.close()
-            raise ClassProblem(
-                f"Another grader is writing to {without_password(str(engine.url))}: wait for it, or stop it."
-            )
-        connection.commit()
-    return connection
+    return _ServerLock(engine)
 
 
 @contextmanager
