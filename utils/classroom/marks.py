@@ -7,6 +7,7 @@ notebook. They hold no code, no tensors and no pickles, so that a worker, a data
 import hashlib
 import json
 import math
+import re
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -17,6 +18,8 @@ from utils.grading.verdict import Mismatch, Verdict
 Status = Literal["passed", "failed", "not_written", "missing", "timeout", "crashed", "not_run"]
 STATUSES: tuple[str, ...] = ("passed", "failed", "not_written", "missing", "timeout", "crashed", "not_run")
 LONGEST_SENTENCE = 600
+ON_REFERENCE = "on the reference model"
+_VALUE = re.compile(r"-?\d*\.\d+(?:e[+-]?\d+)?|\d{4,}")  # not the lengths of axes, which say what went wrong
 # Left out of what is kept: what an answer prints can be the inputs that it was called with.
 HIDDEN = ("exercise", "printed")
 
@@ -128,6 +131,8 @@ def verdict_as_json(verdict: Verdict) -> dict[str, Any]:
     for name in ("message", "evidence", "where"):
         data[name] = cut_short(data[name], LONGEST_SENTENCE)
     data["evidence"] = data["evidence"].partition("It was called with ")[0].strip()
+    if verdict.stage == "runs" and not verdict.where.startswith(ON_REFERENCE):
+        data["message"] = _VALUE.sub("…", data["message"])  # an error's text may be made of its inputs
     mismatch = verdict.mismatch
     if mismatch is not None:
         shown = verdict.stage == "reference"
