@@ -29,6 +29,21 @@ WCAG = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
 # Code has thousands of colored words a page, in the same few colors everywhere, and axe looks at each: it is judged
 # once (test_code_can_be_read) and left out elsewhere.
 CODE = "div.highlight"
+# Drawings are hidden from screen readers, which have them as text, and so from axe: their words are judged here.
+# Numbers within a heatmap's cells are not: plotly writes them black or white, whichever its cell needs.
+FAINT_WORDS = """() => {
+    const light = (color) => {
+        const parts = color.match(/[\\d.]+/g).slice(0, 3).map((part) => part / 255);
+        const linear = parts.map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2] + 0.05;
+    };
+    const page = light(getComputedStyle(document.body).backgroundColor);
+    const words = document.querySelectorAll(".book-plotly :is(.xtick, .ytick, .g-xtitle, .g-ytitle, .legend) text");
+    return [...words].filter((word) => {
+        const ink = light(getComputedStyle(word).fill);
+        return Math.max(ink, page) / Math.min(ink, page) < 4.5;
+    }).map((word) => `too faint: ${word.textContent}`);
+}"""
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -117,6 +132,7 @@ def test_a_page_is_whole_at_both_widths_and_everyone_can_use_it(visit, name):
         made.problems += [f"{width}: {sentence}" for sentence in made.page.evaluate("window.bookWalk")]
         assert made.page.title()
     assert phone.problems + desktop.problems == []
+    assert desktop.page.evaluate(FAINT_WORDS) == []
     assert _violations(desktop.page, {"exclude": [[CODE]]}) == []
 
 
@@ -126,6 +142,7 @@ def test_a_dark_page_can_be_read(visit, name):
     dark.problems += dark.page.evaluate("window.bookWalk")
     assert dark.problems == []
     assert dark.page.evaluate("document.documentElement.dataset.theme") == "dark"
+    assert dark.page.evaluate(FAINT_WORDS) == []
     assert _violations(dark.page, {"exclude": [[CODE]]}) == []
 
 
