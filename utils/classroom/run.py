@@ -108,7 +108,8 @@ def workers(scheduler: str | None = None, count: int | None = None) -> Iterator[
     import dask
     from distributed import Client, LocalCluster
 
-    quiet = {"distributed.scheduler.http.routes": [], "distributed.worker.http.routes": [],
+    quiet = {"distributed.admin.log-length": 10, "distributed.admin.low-level-log-length": 10,
+             "distributed.scheduler.http.routes": [], "distributed.worker.http.routes": [],
              "distributed.scheduler.allowed-failures": 0,
              "distributed.worker.memory.terminate": False, "distributed.worker.memory.pause": False,
              "distributed.worker.daemon": False}  # fmt: skip
