@@ -15,6 +15,10 @@ from utils.grading.verdict import Verdict
 
 SIGNS = {"passed": "✓", "unwritten": "…", "not yet": "✗"}
 SEVERAL = "More than one mistake gives exactly these values:"
+UNDRAWN = (
+    "This map is letters because the notebook is not trusted yet. To see it drawn, run the cell, or choose Trust "
+    "Notebook in the command palette (Ctrl + Shift + C) if you know where the notebook comes from."
+)
 WIDTH = 88
 
 
@@ -116,9 +120,13 @@ def _differ_html(facts: Facts) -> str:
     note = (
         f"A dot is right, hatching is off, denser is further; the ring is the first. {picture.caption(facts.picture)}"
     )
-    return (
-        f'{text}<figure>{picture.as_svg(facts.picture)}<figcaption class="small">{escape(note)}</figcaption></figure>'
+    # A notebook that is not trusted loses styles and drawings: then the letters are shown, and why.
+    drawn = (
+        f'<div class="drawn" hidden>{picture.as_svg(facts.picture)}</div>'
+        f'<figcaption class="small drawn" hidden>{escape(note)}</figcaption>'
     )
+    letters = escape("\n".join(picture.as_letters(facts.picture)))
+    return f'{text}<figure>{drawn}<div class="undrawn"><pre>{letters}</pre><p>{UNDRAWN}</p></div></figure>'
 
 
 def _printed_html(facts: Facts) -> str:

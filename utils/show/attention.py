@@ -34,8 +34,9 @@ _STYLE = (
     "[data-jp-theme-light=false] .book-heads-box canvas{filter:invert(1) hue-rotate(180deg)}</style>"
 )
 _WAITING = (
-    "The patterns are drawn here when the notebook is trusted and its first attention figure, which carries the "
-    "drawing code, is on the page. Running the cell draws them too."
+    "Not drawn yet: the same in words stands below. To see it drawn, run this cell, or choose Trust Notebook in the "
+    "command palette (Ctrl + Shift + C) if you know where the notebook comes from. A figure that still waits is drawn "
+    "as soon as the notebook's first attention figure, which carries the drawing code, is on the page."
 )
 
 
