@@ -1444,8 +1444,8 @@ grade(one_hot)
 # `tokens[..., None]` has a last axis of length 1, which is compared with all places at once. True becomes 1.0.
 #
 # **What the classic mistake looks like.** `torch.nn.functional.one_hot` gives whole numbers, and the product with $W_E$
-# stops with an error about dtypes. A table `torch.eye(d_vocab)[tokens]` is right and fine for small vocabularies; for
-# GPT-2's it needs 10 GB before the first row is read.
+# stops with an error about dtypes. A table `torch.eye(d_vocab)[tokens]` would be right for a small vocabulary; the
+# grader stops it, because GPT-2's table needs 10 GB before the first row is read.
 
 # %% key="one-hot-second" solution="02.10"
 # A second way: start with zeros and write the ones.
