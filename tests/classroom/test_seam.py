@@ -152,3 +152,19 @@ def test_without_a_sandbox_the_marks_are_the_same():
     with Grader(SEED, sandbox=False) as one:
         graded = one.grade(solution_of("05_attention", solutions_dir()), "alice")
     assert {mark.status for mark in graded.marks} == {"passed"}
+
+
+def test_an_endless_answer_is_a_time_out(grader):
+    source = "def attention_scores(q, k):\n    while True:\n        pass\n"
+    marks = {
+        m.exercise: m for m in grader.grade(Notebook("05_attention", (Cell(None, "code", source, "05.2"),)), "a").marks
+    }
+    assert marks["05.2"].status == "timeout"
+
+
+def test_an_endless_cell_of_the_students_costs_its_own_time_only(grader):
+    own = Cell(None, "code", "while True:\n    pass\n")
+    source = "def attention_scores(q, k):\n    return torch.einsum('bqhd,bkhd->bhqk', q, k) / q.shape[-1] ** 0.5\n"
+    graded = grader.grade(Notebook("05_attention", (own, Cell(None, "code", source, "05.2"))), "alice")
+    assert {m.exercise: m.status for m in graded.marks}["05.2"] == "passed"
+    assert graded.notes == ("A cell of the student's own took too long and was stopped.",)

@@ -48,7 +48,7 @@ class Outside(Peer):
         self.lasting: dict[int, Any] = {}  # functions of earlier chapters
         self.bridges: dict[int, str] = {}
         self.ended: str | None = None
-        self.spent = 0.0
+        self.late = False  # whether an answer to the exercise at hand was stopped because it took too long
 
     def forget(self) -> None:
         """Everything handed in so far is out of reach: the next exercise begins."""
@@ -57,6 +57,7 @@ class Outside(Peer):
         self.sent.clear()
         self.looked.clear()
         self.raised.clear()
+        self.late = False
 
     # asking
 
@@ -91,7 +92,6 @@ class Outside(Peer):
             self.handing = before
             if mine:
                 self.channel.deadline = None
-                self.spent += time.monotonic() - started
 
     def call(self, op: str, fields: dict[str, Any], plain: dict[str, Any], by: Any = ()) -> Any:
         """Call an answer, a method or a module of the inside, watched as the grader watches now."""
@@ -176,7 +176,9 @@ class Outside(Peer):
         number = said.get("number") if type(said) is dict else None
         if type(number) is int and 0 <= number < len(self.raised):  # the book's own, which the answer let through
             raise _raised_at(self.raised[number], str(said.get("line", ""))[:600])
-        raise _error(said)
+        error = _error(said)
+        self.late = self.late or isinstance(error, TimeUp)
+        raise error
 
     # handing in
 

@@ -55,6 +55,7 @@ class Limits:
     Attributes:
         call_seconds: processor seconds of one call of an answer; on the clock four times as many.
         cell_seconds: the same for one cell.
+        own_seconds: the same for a cell of the student's own, which no mark hangs on.
         total_seconds: wall time of the whole submission.
         cpu_seconds: processor time of its process.
         memory: bytes beyond what the preloaded process holds.
@@ -65,6 +66,7 @@ class Limits:
 
     call_seconds: float = 10.0
     cell_seconds: float = 10.0
+    own_seconds: float = 2.0
     total_seconds: float = 300.0
     cpu_seconds: int = 150
     memory: int = 2 * 2**30

@@ -113,6 +113,7 @@ class _Run:
         from utils.classroom.remote import Ended, answer_of
         from utils.grading import watch
         from utils.grading.checking import check
+        from utils.grading.raised import TimeUp
         from utils.grading.trial import remembering
 
         broken = self._broken(exercise.id)
@@ -120,21 +121,21 @@ class _Run:
             answer = None if broken else answer_of(self.outside, exercise.name)
             with watch.elsewhere(), remembering(self.grader.memory):
                 verdict = check(exercise.id, answer, self.grader.activations, "cpu", seed=self.grader.seed)
-        except (Ended, BaseException) as error:
-            if not isinstance(error, Ended) and type(error).__name__ != "TimeUp":
-                raise
+        except (Ended, TimeUp) as error:
             self._lost()
-            return ("timeout" if type(error).__name__ == "TimeUp" else "crashed"), None
+            return ("timeout" if isinstance(error, TimeUp) else "crashed"), None
         if broken:
-            verdict = dataclasses.replace(verdict, message=broken)
-            return "failed", verdict_as_json(verdict)
+            stopped = "not come to an end" in broken
+            verdict = dataclasses.replace(verdict, stage="runs", message=broken)
+            return "timeout" if stopped else "failed", verdict_as_json(verdict)
+        late = self.outside.late
         self.outside.forget()
         if self.outside.ended is not None:
             how = "timeout" if self.outside.ended == "time" else "crashed"
             self._lost()
             return how, verdict_as_json(verdict)
         status = "passed" if verdict.passed else "not_written" if verdict.stage == "there" else "failed"
-        return status, verdict_as_json(verdict)
+        return "timeout" if status == "failed" and late else status, verdict_as_json(verdict)
 
     def _broken(self, exercise_id: str) -> str | None:
         """What is wrong with the answer's own cell, where it did not run."""
@@ -172,16 +173,25 @@ class _Run:
         from utils.grading.raised import TimeUp
 
         try:
-            said = {"seconds": self.grader.limits.cell_seconds}
+            limits = self.grader.limits
+            said = {"seconds": limits.own_seconds if step.own else limits.cell_seconds}
             ends = self.outside.ask("run", {"cells": ((step.key, step.source),)}, said)
         except (Ended, TimeUp):
-            self.notes.append(f"{_named(step)} did not come to an end, or ended its process; it was left out.")
+            self._note(f"{_named(step)} did not come to an end, or ended its process; it was left out.")
             return False
-        if type(ends) is list and ends and ends[0]:
-            self.errors[step.key] = str(ends[0])[:300]
-            if step.own:
-                self.notes.append(f"{_named(step)} raised {self.errors[step.key]}.")
+        if type(ends) is not list or not ends or not ends[0]:
+            return True
+        self.errors[step.key] = error = str(ends[0])[:300]
+        if error.startswith("TimeUp"):
+            self._note(f"{_named(step)} took too long and was stopped.")
+            self.left_out.add(step.key)  # so that it costs its time once
+        elif step.own:
+            self._note(f"{_named(step)} raised {error}.")
         return True
+
+    def _note(self, sentence: str) -> None:
+        if sentence not in self.notes:
+            self.notes.append(sentence)
 
     def _lost(self) -> None:
         self.stop()
