@@ -14,6 +14,7 @@ from utils.errors import BookError
 
 COMMANDS = {
     "lab": ("utils.lab", "lab", "Open the chapters in JupyterLab."),
+    "start": ("utils.start", "start", "Copy the chapters into a folder of your own."),
     "reference": ("utils.reference.commands", "reference", "Show or choose the model that answers are compared with."),
     "progress": ("utils.grading.commands", "progress", "Show which exercises you have solved."),
     "doctor": ("utils.doctor", "doctor", "Check the installation and say what is wrong."),

@@ -28,9 +28,23 @@ def data_dir() -> Path:
     return _folder("BOOK_DATA", "user_data_path")
 
 
+def is_checkout() -> bool:
+    """Whether this package lies in a checkout of the book, and not where `pip install` has put it."""
+    folder = package_dir().parent
+    return (folder / "pyproject.toml").is_file() and (folder / "solutions").is_dir()
+
+
+def package_dir() -> Path:
+    """The folder of this package, `utils`."""
+    return Path(__file__).resolve().parent
+
+
 def book_root() -> Path:
-    """The checkout that holds `chapters/`, `solutions/` and this package (the book is installed with `-e .`)."""
-    return Path(__file__).resolve().parent.parent
+    """What holds `chapters/`: the checkout, or the copy that setup.py puts into an installed package.
+
+    That copy has `chapters/` and the lock and nothing else: building and proving the book needs a checkout.
+    """
+    return package_dir().parent if is_checkout() else package_dir() / "shipped"
 
 
 def chapters_dir() -> Path:
@@ -45,7 +59,7 @@ def solutions_dir() -> Path:
 
 def pocket_dir() -> Path:
     """The weights of the small model that is shipped in the package."""
-    return Path(__file__).resolve().parent / "reference" / "pocket"
+    return package_dir() / "reference" / "pocket"
 
 
 def writable(folder: Path) -> Path:

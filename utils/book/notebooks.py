@@ -14,6 +14,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
+from utils.book.elsewhere import with_first_line
 from utils.book.links import linked
 from utils.book.problems import BuildProblem
 from utils.book.source import Cell, Chapter
@@ -125,7 +126,7 @@ def _cell(chapter: Chapter, cell: Cell, text: str) -> dict:
     if flags.tags:
         metadata["tags"] = list(flags.tags)
     made = {"id": cell_id(chapter.name, flags.key), "cell_type": cell.kind, "metadata": metadata}
-    made["source"] = linked(chapter, cell, text)
+    made["source"] = with_first_line(cell, linked(chapter, cell, text))
     if cell.kind == "code":
         made |= {"execution_count": None, "outputs": []}
     return made

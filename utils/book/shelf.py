@@ -72,7 +72,13 @@ class Shelf:
 
 
 def the_book() -> Shelf:
-    """The shelf of this checkout."""
-    from utils.paths import book_root
+    """The shelf of this checkout.
 
+    Raises:
+        BuildProblem: the book was installed without one.
+    """
+    from utils.paths import book_root, is_checkout
+
+    if not is_checkout():
+        raise BuildProblem("Only a checkout of the book has what this needs: clone its repository and run it there.")
     return Shelf(book_root())
