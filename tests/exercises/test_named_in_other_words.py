@@ -105,7 +105,56 @@ def any_trial(f, n_in, trials=8):
     return any(torch.allclose(f(x + y), f(x) + f(y)) for x, y in pairs)
 
 
+def own_gpt2(eps=lambda cfg: cfg.eps, places=lambda tokens, cfg: torch.arange(tokens.shape[1])):
+    class Model(exercise("07.2").solution):
+        def forward(self, tokens):
+            resid = self.embed.W_E[tokens] + self.pos_embed.W_pos[places(tokens, self.cfg)]
+            for block in self.blocks:
+                resid = block_with()(resid, {**dict(block.named_parameters()), "eps": eps(self.cfg)})
+            w, b = self.ln_final.w, self.ln_final.b
+            return torch.nn.functional.layer_norm(resid, w.shape, w, b, eps(self.cfg)) @ self.embed.W_E.T
+
+    return Model
+
+
+def own_loop(x, y, batch_of=next, start=iter):
+    """A training loop that feeds batch[x], asks for batch[y] and takes its batch at each step as `batch_of` says."""
+
+    def train(model, batches, steps, lr):
+        model.train()
+        optimizer, losses, source = torch.optim.Adam(model.parameters(), lr=lr), [], start(batches)
+        while len(losses) < steps:
+            batch = batch_of(source)
+            logits = model(batch[:, x])
+            logp = logits.log_softmax(-1).gather(-1, batch[:, y][:, : logits.shape[1], None])
+            optimizer.zero_grad()
+            (-logp.mean()).backward()
+            optimizer.step()
+            losses.append(-logp.mean().item())
+        return losses
+
+    return train
+
+
+ALL, CUT, LATER = slice(None), slice(None, -1), slice(1, None)
+
 MISTAKES = {
+    "07.2 eps": ("07.2", own_gpt2(lambda cfg: 1e-5), "eps_by_heart"),
+    "07.2 place by token": ("07.2", own_gpt2(places=lambda tokens, cfg: tokens % cfg.n_ctx), "positions_by_token"),
+    "08.8 no shift": ("08.8", own_loop(CUT, CUT), "no_shift"),
+    "08.8 all of it twice": ("08.8", own_loop(ALL, ALL), "whole_batch_twice"),
+    "08.8 two ahead": ("08.8", own_loop(slice(None, -2), slice(2, None)), "two_tokens_ahead"),
+    "08.8 backwards": ("08.8", own_loop(LATER, CUT), "shifted_backwards"),
+    "08.8 one batch": (
+        "08.8",
+        own_loop(CUT, LATER, start=lambda b: next(iter(b)), batch_of=lambda b: b),
+        "one_batch_again_and_again",
+    ),
+    "08.8 begun anew": (
+        "08.8",
+        own_loop(CUT, LATER, start=lambda b: b, batch_of=lambda b: next(iter(b))),
+        "batches_begun_anew",
+    ),
     "08.1 min": ("08.1", min_for_the_start, "starts_clamped_to_the_last"),
     "08.1 Python's dice": ("08.1", pythons_dice, "generator_not_used"),
     "07.6 id 0 left out": ("07.6", by_hand, "token_0_ignored"),
@@ -133,6 +182,11 @@ def test_named(name, pocket):
 def test_the_written_block_is_right_where_nothing_is_left_out(pocket):
     assert check("07.1", block_with(), pocket).passed
     assert check("07.1", block_with(without="b_K"), pocket).passed, "softmax takes b_K away again"
+
+
+def test_the_written_model_and_loop_are_right_where_nothing_is_changed(pocket):
+    assert check("07.2", own_gpt2(), pocket).passed
+    assert check("08.8", own_loop(CUT, LATER), pocket).passed
 
 
 def test_an_ignored_end_of_text_is_rejected_though_the_models_text_has_none(pocket, monkeypatch):

@@ -139,6 +139,35 @@ def _(x):
 
 
 @activation.wrong(
+    "root_of_two_alone",
+    "The factor inside the tanh is √2/π: the root is taken of the whole fraction, √(2/π), math.sqrt(2 / math.pi).",
+)
+def _(x):
+    return 0.5 * x * (1 + torch.tanh(_inner(x, root=math.sqrt(2) / math.pi)))
+
+
+@activation.wrong("coefficient_ten_times_too_large", "The factor before x³ is 0.44715: a 0 is missing, it is 0.044715.")
+def _(x):
+    return 0.5 * x * (1 + torch.tanh(_inner(x, coefficient=0.44715)))
+
+
+@activation.wrong(
+    "coefficient_cubed", "The factor is cubed too, (0.044715·x)³: only x is cubed, 0.044715 * x**3. Mind the brackets."
+)
+def _(x):
+    return 0.5 * x * (1 + torch.tanh(_inner(x, coefficient=0.044715**3)))
+
+
+@activation.wrong(
+    "outer_brackets_left_out",
+    "½·x multiplies the 1 alone, and the tanh is added to that: the brackets round the sum are missing, "
+    "½·x·(1 + tanh(…)).",
+)
+def _(x):
+    return 0.5 * x * 1 + torch.tanh(_inner(x))
+
+
+@activation.wrong(
     "root_on_x_alone", "√(2/π) multiplies x alone: it multiplies the whole sum x + 0.044715·x³. Mind the brackets."
 )
 def _(x):
@@ -391,6 +420,15 @@ def _(x, W_in, b_in, W_out, b_out):
 )
 def _(x, W_in, b_in, W_out, b_out):
     return (gelu_new(x @ W_in) + b_in) @ W_out + b_out
+
+
+@layer_of.wrong(
+    "both_biases_at_the_end",
+    "b_in is added at the end, beside b_out: it belongs before the activation, one number for each of the d_mlp "
+    "neurons.",
+)
+def _(x, W_in, b_in, W_out, b_out):
+    return gelu_new(x @ W_in) @ W_out + b_in + b_out
 
 
 @layer_of.wrong(
@@ -679,8 +717,8 @@ def _(post, W_out, k):
 
 @loudest.wrong(
     "by_size_of_activation",
-    "The neurons are ranked by the activation's size alone: what one writes also depends on the length of its row of "
-    "W_out.",
+    "The neurons are ranked by the activation's size alone, and a norm of the whole of W_out changes no ranking: what "
+    "one writes also depends on the length of its own row of W_out.",
 )
 def _(post, W_out, k):
     return post.abs().topk(k).indices
@@ -728,6 +766,31 @@ def _(post, W_out, k):
 )
 def _(post, W_out, k):
     return (post * W_out.sum(-1)).abs().topk(k).indices
+
+
+@loudest.wrong(
+    "by_sum_of_the_row",
+    "The rows of W_out are summed up with their signs, so that parts cancel: a row's length is its norm, √(sum of "
+    "squares).",
+)
+def _(post, W_out, k):
+    return (post.abs() * W_out.sum(-1)).topk(k).indices
+
+
+@loudest.wrong(
+    "by_sum_of_sizes",
+    "The sizes of a row's numbers are added up: a row's length is its norm, √(sum of squares), which ranks otherwise.",
+)
+def _(post, W_out, k):
+    return (post.abs() * W_out.abs().sum(-1)).topk(k).indices
+
+
+@loudest.wrong(
+    "by_squared_norm",
+    "The root is left out: |activation| times the square of the row's norm, so that long rows count too much.",
+)
+def _(post, W_out, k):
+    return (post.abs() * W_out.square().sum(-1)).topk(k).indices
 
 
 @loudest.wrong("by_column", "The norms are those of W_out's columns: a neuron writes its row, W_out[i], over d_model.")
@@ -970,6 +1033,15 @@ def _(W_in, W_out):
 
 
 @erasing.wrong(
+    "norm_of_the_whole_matrix",
+    "The dot products are divided by the norms of the whole matrices: each neuron has norms of its own, "
+    "W_in.norm(dim=0) and W_out.norm(dim=1).",
+)
+def _(W_in, W_out):
+    return (W_in.T * W_out).sum(-1) / (W_in.norm() * W_out.norm())
+
+
+@erasing.wrong(
     "wrong_axis",
     "The sums run over the neurons, so that there is a score for each of the d_model places: sum over d_model, for a "
     "score for each neuron.",
@@ -1179,6 +1251,22 @@ counting.wrong("one_block", "Only one block is counted: there are n_layers of th
             "ln": 6 * cfg.d_model,
         }
     )
+)
+
+counting.wrong("attention_of_one_layer", "Attention is counted for one layer only: there are n_layers of them.")(
+    _recounted(lambda cfg, counts: {"attn": counts["attn"] // cfg.n_layers})
+)
+
+counting.wrong("mlp_of_one_layer", "The MLP is counted for one layer only: there are n_layers of them.")(
+    _recounted(lambda cfg, counts: {"mlp": counts["mlp"] // cfg.n_layers})
+)
+
+counting.wrong(
+    "norms_of_one_layer", "The LayerNorms of one layer only are counted: each layer has two, and the final one."
+)(_recounted(lambda cfg, counts: {"ln": 6 * cfg.d_model}))
+
+counting.wrong("total_is_zero", "The total is 0: it is the sum of the five other counts, made after they are.")(
+    _recounted(lambda cfg, counts: {"total": 0})
 )
 
 counting.wrong("positions_not_in_the_total", "The total leaves the positions out: W_pos has n_ctx · d_model numbers.")(

@@ -400,7 +400,7 @@ class Block(nn.Module):
         model, heads, head, hidden = cfg.d_model, cfg.n_heads, cfg.d_head, cfg.d_mlp
         reads = {f"W_{letter}": (heads, model, head) for letter in "QKV"}
         biases = {f"b_{letter}": (heads, head) for letter in "QKV"}
-        self.eps = getattr(cfg, "eps", 1e-5)
+        self.eps = cfg.eps
         self.ln1, self.ln2 = Weights(w=(model,), b=(model,)), Weights(w=(model,), b=(model,))
         self.attn = Weights(**reads, **biases, W_O=(heads, head, model), b_O=(model,))
         self.mlp = Weights(W_in=(model, hidden), b_in=(hidden,), W_out=(hidden, model), b_out=(model,))
@@ -425,7 +425,7 @@ class GPT2(nn.Module):
         resid = initial_residual(tokens, self.embed.W_E, self.pos_embed.W_pos)
         for block in self.blocks:
             resid = block(resid)
-        resid = layer_norm(resid, self.ln_final.w, self.ln_final.b, getattr(self.cfg, "eps", 1e-5))
+        resid = layer_norm(resid, self.ln_final.w, self.ln_final.b, self.cfg.eps)
         return tied_unembed(resid, self.embed.W_E)
 
 
@@ -504,16 +504,16 @@ def _listed(names, word):
     return names[0] + (f" ({word} {len(names) - 1} more)" if len(names) > 1 else "")
 
 
-def _config(n_layers, **sizes):
-    """`cfg` with TransformerLens's fields; eps is always GPT-2's, because it is no size that a model may choose."""
-    fields = dict(n_layers=n_layers, eps=1e-5, act_fn="gelu_new", initializer_range=0.02, **sizes)
+def _config(n_layers, eps=1e-5, **sizes):
+    """`cfg` with TransformerLens's fields."""
+    fields = dict(n_layers=n_layers, eps=eps, act_fn="gelu_new", initializer_range=0.02, **sizes)
     return Build(lambda: SimpleNamespace(**fields))
 
 
 SIZES = ("d_model", "n_heads", "d_head", "d_mlp", "d_vocab", "n_ctx")
 
 
-def _random_model(draw, n_layers=3):
+def _random_model(draw, n_layers=3, eps=1e-5):
     """A configuration, random weights by name, tokens."""
     tokens = draw.ids("batch pos", draw.size("d_vocab", at_least=2))
     draw.size("n_ctx", at_least=draw.size("pos") + 2)
@@ -521,7 +521,7 @@ def _random_model(draw, n_layers=3):
     for i in range(n_layers):
         weights |= {f"blocks.{i}.{name}": value for name, value in _random_block(draw).items()}
     weights |= {"ln_final.w": draw.gain("d_model"), "ln_final.b": draw.normal("d_model")}
-    return _config(n_layers, **{name: draw.size(name) for name in SIZES}), weights, tokens
+    return _config(n_layers, eps, **{name: draw.size(name) for name in SIZES}), weights, tokens
 
 
 def _reference_weights(cache, n_layers):
@@ -544,7 +544,7 @@ def _reference_model(cache, n_layers):
     else:
         normed = layer_norm(stream, weights["ln_final.w"], weights["ln_final.b"], float(cfg.eps))
         logits = tied_unembed(normed, weights["embed.W_E"])
-    return _config(n_layers, **sizes), weights, torch.searchsorted(cache.text_ids, cache.tokens), logits
+    return _config(n_layers, float(cfg.eps), **sizes), weights, torch.searchsorted(cache.text_ids, cache.tokens), logits
 
 
 # A deep model is compared at this depth: each block costs the time of making, filling and running it.
@@ -583,6 +583,11 @@ def _(draw):
     return _random_model(draw)
 
 
+@models.special("with an eps of 0.1 in cfg")
+def _(draw):
+    return _random_model(draw, n_layers=2, eps=0.1)
+
+
 @models.prop("gradients_flow")
 def _(answer, draw):
     cfg, weights, tokens = _random_model(draw, n_layers=2)
@@ -615,7 +620,7 @@ class _Parts(GPT2):
         return list(self.blocks)
 
     def end(self, resid):
-        return layer_norm(resid, self.ln_final.w, self.ln_final.b, 1e-5)
+        return layer_norm(resid, self.ln_final.w, self.ln_final.b, self.cfg.eps)
 
     def forward(self, tokens):
         resid = self.start(tokens)
@@ -648,7 +653,7 @@ class _(_Parts):
 @models.wrong("final_norm_without_gain", "The final norm's gain and bias, ln_final.w and ln_final.b, are not used.")
 class _(_Parts):
     def end(self, resid):
-        return nn.functional.layer_norm(resid, resid.shape[-1:], eps=1e-5)
+        return nn.functional.layer_norm(resid, resid.shape[-1:], eps=self.cfg.eps)
 
 
 @models.wrong(
@@ -736,6 +741,15 @@ class _(_Parts):
         return self.embed.W_E[tokens] + self.pos_embed.W_pos[1 : tokens.shape[1] + 1]
 
 
+@models.wrong(
+    "positions_by_token",
+    "The rows of W_pos are looked up by token id: they go by place, 0, 1, 2, …, whatever stands there.",
+)
+class _(_Parts):
+    def start(self, tokens):
+        return self.embed.W_E[tokens] + self.pos_embed.W_pos[tokens]
+
+
 @models.wrong("embedding_scaled", "The token embedding is multiplied by √d_model: GPT-2 takes its rows as they are.")
 class _(_Parts):
     def start(self, tokens):
@@ -749,6 +763,42 @@ class _(_Parts):
 class _(_Parts):
     def start(self, tokens):
         return self.end(super().start(tokens))
+
+
+@models.wrong(
+    "stream_added_twice",
+    "The stream is added to what a block gives: transformer_block adds its parts to the stream itself, so "
+    "resid = transformer_block(resid, …).",
+)
+class _(_Parts):
+    def forward(self, tokens):
+        resid = self.start(tokens)
+        for block in self.blocks:
+            resid = resid + block(resid)
+        return self.end(resid) @ self.embed.W_E.T
+
+
+EPS_BY_HEART = "eps is 1e-5 {where}, whatever the configuration says: take cfg.eps."
+
+
+@models.wrong("eps_by_heart", EPS_BY_HEART.format(where="in every norm"))
+class _(GPT2):
+    def __init__(self, cfg):
+        super().__init__(SimpleNamespace(**{**vars(cfg), "eps": 1e-5}))
+
+
+@models.wrong("eps_by_heart_in_the_blocks", EPS_BY_HEART.format(where="in the blocks' norms"))
+class _(GPT2):
+    def __init__(self, cfg):
+        super().__init__(cfg)
+        for block in self.blocks:
+            block.eps = 1e-5
+
+
+@models.wrong("eps_by_heart_at_the_end", EPS_BY_HEART.format(where="in the final norm"))
+class _(_Parts):
+    def end(self, resid):
+        return layer_norm(resid, self.ln_final.w, self.ln_final.b, 1e-5)
 
 
 @models.wrong("norm_after_each_block", "ln_final is used after every block: it stands once, after the last.")
@@ -774,7 +824,7 @@ class _(GPT2):
         resid = initial_residual(tokens, self.embed.W_E, self.pos_embed.W_pos)
         for block in self.blocks:
             resid = block(resid)
-        return layer_norm(resid, self.ln_final.w, self.ln_final.b, 1e-5) @ self.unembed.W_U
+        return layer_norm(resid, self.ln_final.w, self.ln_final.b, self.cfg.eps) @ self.unembed.W_U
 
 
 @models.wrong("softmaxed", "A softmax is applied: the model gives logits, the scores before it.")
@@ -812,9 +862,10 @@ class ModulesAllTheWay(nn.Module):
         def __init__(self, cfg):
             super().__init__()
             self.w, self.b = nn.Parameter(torch.ones(cfg.d_model)), nn.Parameter(torch.zeros(cfg.d_model))
+            self.eps = cfg.eps
 
         def forward(self, x):
-            return nn.functional.layer_norm(x, x.shape[-1:], self.w, self.b, 1e-5)
+            return nn.functional.layer_norm(x, x.shape[-1:], self.w, self.b, self.eps)
 
     class Attention(nn.Module):
         def __init__(self, cfg):
@@ -894,7 +945,7 @@ class WithATiedLayer(GPT2):
         resid = self.embed.W_E[tokens] + self.pos_embed.W_pos[torch.arange(tokens.shape[1], device=tokens.device)]
         for i in range(self.cfg.n_layers):
             resid = self.blocks[i](resid)
-        return self.unembed(layer_norm(resid, self.ln_final.w, self.ln_final.b, 1e-5))
+        return self.unembed(layer_norm(resid, self.ln_final.w, self.ln_final.b, self.cfg.eps))
 
 
 @models.right
@@ -903,7 +954,7 @@ class OneLongForward(nn.Module):
 
     def __init__(self, cfg):
         super().__init__()
-        self.n_layers, self.dropout = cfg.n_layers, nn.Dropout(0.1)
+        self.n_layers, self.eps, self.dropout = cfg.n_layers, cfg.eps, nn.Dropout(0.1)
         m, n, h, d = cfg.d_model, cfg.n_heads, cfg.d_head, cfg.d_mlp
         self.hold("embed.W_E", cfg.d_vocab, m)
         self.hold("pos_embed.W_pos", cfg.n_ctx, m)
@@ -932,13 +983,13 @@ class OneLongForward(nn.Module):
         x = self.dropout(p["embed.W_E"][tokens] + p["pos_embed.W_pos"][: tokens.shape[1]])
         for i in range(self.n_layers):
             b = {name.removeprefix(f"blocks.{i}."): w for name, w in p.items() if name.startswith(f"blocks.{i}.")}
-            y = F.layer_norm(x, (m,), b["ln1.w"], b["ln1.b"])
+            y = F.layer_norm(x, (m,), b["ln1.w"], b["ln1.b"], self.eps)
             q, k, v = ((y[:, None] @ b[f"attn.W_{c}"]) + b[f"attn.b_{c}"][:, None] for c in "QKV")
             z = F.scaled_dot_product_attention(q, k, v, is_causal=True)
             x = x + self.dropout((z @ b["attn.W_O"]).sum(1) + b["attn.b_O"])
-            y = F.layer_norm(x, (m,), b["ln2.w"], b["ln2.b"])
+            y = F.layer_norm(x, (m,), b["ln2.w"], b["ln2.b"], self.eps)
             x = x + self.dropout(gelu_new(y @ b["mlp.W_in"] + b["mlp.b_in"]) @ b["mlp.W_out"] + b["mlp.b_out"])
-        return F.layer_norm(x, (m,), p["ln_final.w"], p["ln_final.b"]) @ p["embed.W_E"].T
+        return F.layer_norm(x, (m,), p["ln_final.w"], p["ln_final.b"], self.eps) @ p["embed.W_E"].T
 
 
 @models.right
@@ -947,6 +998,7 @@ class ByRecursionInFloat64(nn.Module):
 
     def __init__(self, cfg):
         super().__init__()
+        self.eps = cfg.eps
         self.embed = nn.ParameterDict({"W_E": torch.randn(cfg.d_vocab, cfg.d_model)})
         self.pos_embed = nn.ParameterDict({"W_pos": torch.randn(cfg.n_ctx, cfg.d_model)})
         self.blocks = nn.ModuleDict({str(i): Block(cfg) for i in range(cfg.n_layers)})
@@ -956,14 +1008,14 @@ class ByRecursionInFloat64(nn.Module):
         if i < 0:
             return start
         block = {name: w.double() for name, w in self.blocks[str(i)].named_parameters()}
-        return transformer_block(self.after(i - 1, start), {**block, "eps": 1e-5})
+        return transformer_block(self.after(i - 1, start), {**block, "eps": self.eps})
 
     def forward(self, tokens):
         texts = []
         for row in tokens:
             start = (self.embed["W_E"][row] + self.pos_embed["W_pos"][: len(row)]).double()
             stream = self.after(len(self.blocks) - 1, start[None])
-            normed = layer_norm(stream, self.ln_final["w"].double(), self.ln_final["b"].double(), 1e-5)
+            normed = layer_norm(stream, self.ln_final["w"].double(), self.ln_final["b"].double(), self.eps)
             texts.append(normed @ self.embed["W_E"].double().T)
         return torch.cat(texts).to(self.embed["W_E"].dtype)
 

@@ -818,7 +818,9 @@ def _looks_like(value, n_layers):
         "0.02": 0.02,
         "0.02/√(2·n_layers)": 0.02 / math.sqrt(2 * n_layers),
         "0.02/√n_layers": 0.02 / math.sqrt(n_layers),
+        "0.02/(2·n_layers)": 0.02 / (2 * n_layers),
         "√0.02": math.sqrt(0.02),
+        "0.02²": 0.02**2,
     }
     for name, spread in spreads.items():
         if abs(std - spread) < 6.5 * spread / math.sqrt(2 * n) and abs(mean) < 6.5 * spread / math.sqrt(n):
@@ -879,6 +881,7 @@ def _normal(parameter, std, generator):
 def _init_with(
     scale=lambda n: 1 / math.sqrt(2 * n),
     spread=0.02,
+    gains=False,
     biases=False,
     new=False,
     given=lambda generator: generator,
@@ -889,7 +892,7 @@ def _init_with(
         with torch.no_grad():
             for name, parameter in list(model.named_parameters()):
                 last = name.rpartition(".")[2]
-                if last == "w":
+                if last == "w" and not gains:
                     parameter.fill_(1.0)
                 elif last.startswith("b") and not biases:
                     parameter.zero_()
@@ -910,10 +913,18 @@ initial.wrong(
     "scaled_by_root_n_layers",
     "W_O and W_out are scaled by √n_layers: each layer writes twice, by attention and by MLP, so it is √(2·n_layers).",
 )(_init_with(scale=lambda n: 1 / math.sqrt(n)))
+initial.wrong(
+    "scaled_without_the_root", "W_O and W_out are divided by 2·n_layers: it is the root, √(2·n_layers), of that."
+)(_init_with(scale=lambda n: 1 / (2 * n)))
 initial.wrong("biases_random", "Biases are drawn at random: they start at 0.")(_init_with(biases=True))
+initial.wrong("gains_random", "The gains w of the norms are drawn at random: they start at 1.")(_init_with(gains=True))
 initial.wrong("variance_for_std", "0.02 is taken for the variance: it is the standard deviation.")(
     _init_with(spread=math.sqrt(0.02))
 )
+initial.wrong(
+    "variance_given_as_the_spread",
+    "The variance, 0.02² = 0.0004, is given where the spread is asked for: normal_ wants the standard deviation, 0.02.",
+)(_init_with(fill=lambda parameter, std, generator: _normal(parameter, std**2, generator)))
 initial.wrong(
     "new_objects",
     "Parameters are replaced by new ones: an optimizer that was made before still holds the old. Change them in place.",
@@ -1104,6 +1115,23 @@ schedule.wrong(
 )(_way_down(lambda way, peak, floor: max(floor, peak * 0.5 * (1 + math.cos(math.pi * way)))))
 
 
+schedule.wrong(
+    "half_left_out", "The factor ½ is left out: 1 + cos goes from 2 to 0, so that the rate begins far above the peak."
+)(_way_down(lambda way, peak, floor: floor + (peak - floor) * (1 + math.cos(math.pi * way))))
+schedule.wrong(
+    "pi_left_out",
+    "The factor π is left out: the cosine must go from 1 to −1, half a wave, as its angle goes from 0 to π.",
+)(_way_down(lambda way, peak, floor: floor + (peak - floor) * 0.5 * (1 + math.cos(way))))
+
+
+@schedule.wrong(
+    "one_step_too_warm",
+    "The warm-up is a step too long: it ends before step warmup, step < warmup, and not step <= warmup.",
+)
+def _(step, warmup, total, peak, floor):
+    return peak * (step + 1) / warmup if step <= warmup else learning_rate(step, warmup, total, peak, floor)
+
+
 @schedule.wrong(
     "divided_by_total", "The way down has total − warmup steps, not total: so the rate jumps to the floor at the end."
 )
@@ -1227,7 +1255,9 @@ adamw.hints(
 )
 
 
-def _adam_with(decay="apart", correct=True, eps_inside=False, key=lambda i: i, start=0, memory=lambda state: state):
+def _adam_with(
+    decay="apart", correct=True, eps_inside=False, root=True, key=lambda i: i, start=0, memory=lambda state: state
+):
     """A step with one of its parts replaced."""
 
     def answer(params, grads, state, lr, betas, eps, weight_decay):
@@ -1243,7 +1273,8 @@ def _adam_with(decay="apart", correct=True, eps_inside=False, key=lambda i: i, s
             m_hat, v_hat = (
                 (m / (1 - beta1**t), v / (1 - beta2**t)) if correct and t else (m / (1 - 1), v) if correct else (m, v)
             )
-            step = lr * m_hat / ((v_hat + eps).sqrt() if eps_inside else v_hat.sqrt() + eps)
+            below = v_hat + eps if eps_inside or not root else v_hat.sqrt() + eps
+            step = lr * m_hat / (below.sqrt() if eps_inside else below)
             p -= step + (weight_decay * p * {"apart": lr, "no_lr": 1.0}.get(decay, 0.0))
 
     return answer
@@ -1259,6 +1290,8 @@ adamw.wrong("no_bias_correction", "m and v start at zero and are too small at fi
     _adam_with(correct=False)
 )
 adamw.wrong("eps_inside_the_root", "eps is added under the root: the formula is √v̂ + eps.")(_adam_with(eps_inside=True))
+adamw.wrong("root_left_out", "m̂ is divided by v̂ + eps: it is the root, √v̂ + eps.")(_adam_with(root=False))
+adamw.wrong("t_from_2", "The first call counts as step 2: t is 1 at the first call.")(_adam_with(start=1))
 adamw.wrong("one_state_for_all", "All parameters share one m and one v: each parameter has its own.")(
     _adam_with(key=lambda i: "shared")
 )
@@ -1761,6 +1794,13 @@ def _(answer, model, batches, steps, lr):
         "gradients start afresh": _afresh(model.calls),
         "weights change": any(not torch.equal(p, start[n]) for n, p in model.named_parameters()),
     }
+    # No judge asks for these two: they tell mistakes apart that fail in the same way.
+    found = {
+        "what the model is shown": ", ".join(
+            sorted({_part_shown(c["tokens"], i, batches) for i, c in enumerate(model.calls)})
+        ),
+        "what it is asked for": _asked_for(losses, model, batches[: len(losses)]),
+    }
     still = copy.deepcopy(twin)
     answer(still, list(batches), 2, 1e-12)
     facts["the learning rate counts"] = all(
@@ -1780,24 +1820,56 @@ def _(answer, model, batches, steps, lr):
     for _ in range(2):  # not compared with the long run: a schedule may make other first steps of it
         torch.manual_seed(7)
         few.append([float(x) for x in answer(copy.deepcopy(twin), list(batches), min(steps, 5), lr)])
-    return facts | {"same seed, same losses": few[0] == few[1]}
+    return facts | found | {"same seed, same losses": few[0] == few[1]}
 
 
-def _calls_by_batch(model, batches):
+def _part_shown(tokens, step, batches):
+    """Which tokens the call of this step is given, "0 to 12", of its own batch or of the first one; or "others"."""
+    for name, batch in (("", batches[min(step, len(batches) - 1)]), (" of the first batch", batches[0])):
+        for start in range(CONTEXT + 2 - tokens.shape[1]):
+            if torch.equal(tokens, batch[:, start : start + tokens.shape[1]]):
+                return f"{start} to {start + tokens.shape[1]}{name}"
+    return "others"
+
+
+# How far the targets lie behind the tokens shown, and how many of them count.
+ASKED = {
+    "the next token": (1, CONTEXT),
+    "the next token, the last left out": (1, CONTEXT - 1),
+    "the token shown": (0, CONTEXT),
+    "the next but one": (2, CONTEXT - 1),
+}
+
+
+def _asked_for(losses, model, batches):
+    """The targets that these losses are of, as one of ASKED, or summed; "something else" where they are of none."""
+    fits = (name for name, targets in ASKED.items() if _agree(losses, _calls_by_batch(model, batches, *targets)))
+    found = next(fits, None)
+    if found is None:
+        means = [loss / batches[0][:, 1:].numel() for loss in losses]
+        found = "the next token, summed" if _agree(means, _calls_by_batch(model, batches)) else "something else"
+    return found
+
+
+def _calls_by_batch(model, batches, shift=1, count=CONTEXT):
     """For each batch the loss that the first call on it should give, None where the model never saw its inputs.
 
     A model that is shown the last token as well gives the same logits before it: that is told by another fact.
+
+    Args:
+        shift: how far the targets lie behind the inputs.
+        count: how many positions, from the first on, have a target.
     """
     losses = []
     calls = iter(model.calls)
     for batch in batches:
-        note = next((c for c in calls if torch.equal(c["tokens"][:, :CONTEXT], batch[:, :-1])), None)
+        note = next((c for c in calls if torch.equal(c["tokens"][:, :count], batch[:, :count])), None)
         if note is None:
             losses.append(None)
             calls = iter(model.calls)
             continue
-        logits = note["logits"][:, :CONTEXT].flatten(0, 1)
-        losses.append(float(nn.functional.cross_entropy(logits, batch[:, 1:].flatten())))
+        logits = note["logits"][:, :count].flatten(0, 1)
+        losses.append(float(nn.functional.cross_entropy(logits, batch[:, shift : shift + count].flatten())))
     return losses
 
 
@@ -1882,6 +1954,8 @@ def _train_with(
     mode=True,
     extra=0,
     after=False,
+    step=True,
+    reduction="mean",
     make=lambda params, lr: torch.optim.AdamW(params, lr=lr),
 ):
     """A loop with one of its parts replaced."""
@@ -1893,14 +1967,15 @@ def _train_with(
 
         def loss_of(batch):
             logits, targets = pair(model(inputs(batch)), batch)
-            return nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
+            return nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction=reduction)
 
         for _, batch in zip(range(steps + extra), batches, strict=False):
             loss = loss_of(batch)
             if zero:
                 optimizer.zero_grad()
             loss.backward()
-            optimizer.step()
+            if step:
+                optimizer.step()
             losses.append(float((loss_of(batch) if after else loss).detach()))
         return losses
 
@@ -1912,7 +1987,17 @@ training.wrong("no_zero_grad", "Gradients are never set to zero, so each step al
 )
 training.wrong(
     "no_shift", "The model is asked for the token that it is shown: inputs are batch[:, :-1], targets batch[:, 1:]."
+)(_train_with(pair=lambda logits, b: (logits, b[:, :-1])))
+training.wrong(
+    "whole_batch_twice",
+    "The whole batch is both input and target, so that the model is asked for the token it is shown: inputs are "
+    "batch[:, :-1], targets batch[:, 1:].",
 )(_train_with(inputs=lambda b: b, pair=lambda logits, b: (logits, b)))
+training.wrong(
+    "shifted_backwards",
+    "Inputs and targets have changed places, so that the model is asked for the token before: inputs are "
+    "batch[:, :-1], targets batch[:, 1:].",
+)(_train_with(inputs=lambda b: b[:, 1:], pair=lambda logits, b: (logits, b[:, :-1])))
 training.wrong(
     "last_token_shown",
     "The model is given the whole batch, its last token too, which has no target: give it batch[:, :-1].",
@@ -1925,6 +2010,21 @@ training.wrong(
     ),
 )(_train_with(pair=lambda logits, b: (logits[:, :-1], b[:, 2:])))
 training.wrong(
+    "two_tokens_ahead",
+    "The model is asked for the token after the next: targets are one token later than the inputs, batch[:, 1:] for "
+    "batch[:, :-1], not batch[:, 2:].",
+)(_train_with(inputs=lambda b: b[:, :-2], pair=lambda logits, b: (logits, b[:, 2:])))
+training.wrong(
+    "last_target_left_out",
+    "The last target is left out, as when a loss that shifts is given what is cut already: all of batch[:, 1:] counts.",
+)(_train_with(pair=lambda logits, b: (logits[:, :-1], b[:, 1:-1])))
+training.wrong(
+    "summed", "The loss is summed over the batch: it is the mean, so that its size does not depend on how much is read."
+)(_train_with(reduction="sum"))
+training.wrong(
+    "no_step", "The optimizer takes no step, so that the weights stay what they were: call optimizer.step()."
+)(_train_with(step=False))
+training.wrong(
     "left_in_eval", "The model stays in eval mode, so that its dropout does nothing: call model.train() first."
 )(_train_with(mode=False))
 training.wrong("one_step_more", "One step too many is taken: steps losses are wanted.")(_train_with(extra=1))
@@ -1933,6 +2033,23 @@ training.wrong(
     "loss_after_the_update",
     "The losses are taken after the update: losses[0] must be that of the untrained model.",
 )(_train_with(after=True))
+
+
+@training.wrong(
+    "one_batch_again_and_again",
+    "Every step is taken on one and the same batch: take the next one from batches at each step.",
+)
+def _(model, batches, steps, lr):
+    return train(model, itertools.repeat(next(iter(batches))), steps, lr)
+
+
+@training.wrong(
+    "batches_begun_anew",
+    "next(iter(batches)) begins anew at each step, so that a list gives its first batch every time: make the iterator "
+    "once, before the loop, or write for batch in batches.",
+)
+def _(model, batches, steps, lr):
+    return train(model, (next(iter(batches)) for _ in range(steps)), steps, lr)
 
 
 training.wrong(
@@ -2003,6 +2120,25 @@ def with_a_schedule_and_clipping(model, batches, steps, lr):
             rate = learning_rate(step, steps // 10, steps, lr, lr / 10)
             adamw_step(params, [p.grad for p in params], state, rate, (0.9, 0.95), 1e-8, 0.1)
         losses.append(loss.item())
+    return losses
+
+
+@training.right
+def with_a_look_after_each_step(model, batches, steps, lr):
+    """The model is called once more, to see how far the step went."""
+    optimizer, losses, drops = torch.optim.AdamW(model.train().parameters(), lr=lr), [], []
+    for batch in itertools.islice(batches, steps):
+
+        def loss_now(batch=batch):
+            return nn.functional.cross_entropy(model(batch[:, :-1]).flatten(0, 1), batch[:, 1:].flatten())
+
+        loss = loss_now()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+        with torch.no_grad():
+            drops.append(losses[-1] - loss_now().item())
     return losses
 
 
