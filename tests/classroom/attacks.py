@@ -166,6 +166,8 @@ ESCAPES = {
     "writes_into_the_book": _tries("open('/book/utils/errors.py', 'a').write('#')"),
     "writes_into_packages": _tries("open(torch.__file__, 'a').write('#')"),
     "writes_at_the_top": _tries("open('/escaped', 'w').write('x')"),
+    "a_message_in_shared_memory": _tries("open('/dev/shm/message', 'w').write('x')"),
+    "a_message_among_the_devices": _tries("open('/dev/message', 'w').write('x')"),
     "symbolic_link_out": _tries("os.symlink('{root}', '/tmp/out')\nos.listdir('/tmp/out')"),
     "climbs_out": _tries("open('/tmp/' + '../' * 20 + '{root}/README.md'.lstrip('/')).read()"),
     "hard_link": _tries("os.link(torch.__file__, '/tmp/torch')"),

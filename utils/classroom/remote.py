@@ -27,7 +27,7 @@ from utils.grading.raised import TimeUp
 
 MOST_ASKED = 2**21  # numbers that the inside may hand to a function of the book's
 ROOM = 2 * 2**30  # bytes that such a function may take
-WAIT = 4  # seconds on the clock for one of processor time, before a process is given up
+WAIT, LEAST = 4, 6.0  # seconds on the clock for one of processor time, and at least, before a process is given up
 _SPECIAL = ("__call__", "__len__", "__getitem__")
 
 
@@ -74,7 +74,7 @@ class Outside(Peer):
         before, self.handing = self.handing, True
         if self.channel.deadline is None:
             seconds = (plain or {}).get("seconds") or self.call_seconds
-            self.channel.deadline = min(self.until, started + WAIT * seconds)
+            self.channel.deadline = min(self.until, started + max(LEAST, WAIT * seconds))
             mine = True
         else:
             mine = False

@@ -53,7 +53,7 @@ class Limits:
     """What one submission may use.
 
     Attributes:
-        call_seconds: processor seconds of one call of an answer; on the clock four times as many.
+        call_seconds: processor seconds of one call of an answer; on the clock four times as many, and six at least.
         cell_seconds: the same for one cell.
         own_seconds: the same for a cell of the student's own, which no mark hangs on.
         total_seconds: wall time of the whole submission.
@@ -248,7 +248,7 @@ def _wall() -> list[str]:
     else:
         command += ["--unshare-user", "--cap-drop", "ALL", "--uid", "65534", "--gid", "65534"]
     command += ["--die-with-parent", "--new-session", "--clearenv", "--hostname", "sandbox"]
-    return [*command, "--proc", "/proc", "--dev", "/dev", "--perms", "1777", "--tmpfs", "/tmp"]
+    return [*command, "--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev", "--perms", "1777", "--tmpfs", "/tmp"]
 
 
 def _links() -> list[str]:
