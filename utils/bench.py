@@ -25,7 +25,7 @@ def bench(
     run: Annotated[
         bool, typer.Option("--run/--no-run", help="Run the notebooks too, which takes minutes for the whole book.")
     ] = True,
-    students: Annotated[int, typer.Option(min=100, help="Submissions, for class.")] = 1000,
+    students: Annotated[int, typer.Option(min=100, help="How many submissions the class hands in.")] = 1000,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Measure what the book promises about speed and size."""

@@ -12,7 +12,7 @@ import typer
 import utils
 from utils.errors import BookError
 
-COMMANDS = {
+COMMANDS = {  # name → module, attribute, summary
     "lab": ("utils.lab", "lab", "Open the chapters in JupyterLab."),
     "start": ("utils.start", "start", "Copy the chapters into a folder of your own."),
     "reference": ("utils.reference.commands", "reference", "Show or choose the model that answers are compared with."),
@@ -25,6 +25,13 @@ COMMANDS = {
     "audit": ("utils.grading.commands", "audit", "Prove that the grader knows right answers from wrong ones."),
     "bench": ("utils.bench", "bench", "Measure what the book promises about speed and size."),
     "pocket": ("utils.pocket.commands", "app", "Train and measure the small model that is shipped with the book."),
+}
+
+# Whom a command is for, as `book --help` groups them.
+FOR = {
+    "To learn": ("lab", "start", "progress", "reference", "doctor"),
+    "To teach": ("grade", "site"),
+    "To make the book": ("build", "run", "audit", "bench", "pocket"),
 }
 
 
@@ -42,12 +49,14 @@ def make_app(asked: str | None) -> typer.Typer:
     """The whole command line, with the code of the command `asked` for behind its name and none behind the others."""
     app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
     app.callback()(_book)
-    for name, (module, attribute, summary) in COMMANDS.items():
+    for panel, name in [(panel, name) for panel, names in FOR.items() for name in names]:
+        module, attribute, summary = COMMANDS[name]
         command = getattr(import_module(module), attribute) if name == asked else _listed_only
         if isinstance(command, typer.Typer):
-            app.add_typer(command, name=name, help=summary)
+            app.add_typer(command, name=name, help=summary, rich_help_panel=panel)
         else:
-            app.command(name, help=None if name == asked else summary, short_help=summary)(command)
+            own = None if name == asked else summary
+            app.command(name, help=own, short_help=summary, rich_help_panel=panel)(command)
     return app
 
 

@@ -5,6 +5,7 @@ import re
 import sys
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from utils import cli
@@ -27,6 +28,33 @@ def test_the_list_shows_each_command_with_its_summary():
     listed = re.sub(r"[│\s]+", " ", result.output)
     for name, (_, _, summary) in cli.COMMANDS.items():
         assert f" {name} {summary}" in listed
+
+
+def test_every_command_is_for_someone():
+    assert sorted(name for names in cli.FOR.values() for name in names) == sorted(cli.COMMANDS)
+    listed = run("--help").output
+    assert [listed.index(panel) for panel in cli.FOR] == sorted(listed.index(panel) for panel in cli.FOR)
+
+
+@pytest.mark.parametrize(
+    "name", [*cli.COMMANDS, *(f"pocket {name}" for name in ("train", "evaluate", "export", "sample"))]
+)
+def test_every_option_and_argument_says_what_it_is_for(name):
+    words = name.split()
+    command = typer.main.get_command(cli.make_app(words[0]))
+    for word in words:
+        command = command.commands[word]
+    for one in command.params:
+        assert one.help and one.help.strip().endswith((".", ")")), f"book {name}: {one.name} has no sentence"
+    assert (command.help or "").strip()[:1].isupper() and "." in command.help
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"), [(("--exercise", "99.9"), "is called '99.9'"), (("--chapter", "77"), "in chapter 77")]
+)
+def test_an_audit_of_nothing_is_no_success(words, sentence):
+    with pytest.raises(BookError, match=sentence):
+        raise run("audit", *words).exception
 
 
 def test_an_unknown_command_is_a_usage_error():

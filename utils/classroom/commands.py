@@ -35,7 +35,8 @@ def grade(
     ] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes on this machine; one for each core.")] = None,
     seed: Annotated[
-        int | None, typer.Option(min=0, max=2**40, help="Of the hidden inputs. Drawn once and kept where left out.")
+        int | None,
+        typer.Option(min=0, max=2**40, help="Decides the hidden inputs. Drawn once and kept where left out."),
     ] = None,
     points: Annotated[
         Path | None, typer.Option(help="A TOML file of points; an exercise is worth its difficulty otherwise.")

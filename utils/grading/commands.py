@@ -11,14 +11,19 @@ from utils.grading.text import counted
 def audit(
     chapter: Annotated[int | None, typer.Option(help="Only this chapter's exercises.")] = None,
     exercise: Annotated[list[str] | None, typer.Option(help="Only these exercises, as 05.2.")] = None,
-    seed: Annotated[int, typer.Option(help="Of the fresh inputs.")] = 0,
+    seed: Annotated[int, typer.Option(help="Decides the fresh inputs that are drawn.")] = 0,
     seeds: Annotated[
         int, typer.Option(min=0, help="Grade each program with so many seeds, from --seed on: no verdict may change.")
     ] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
 ) -> None:
     """Prove the grader: right programs pass, wrong ones are rejected and named."""
-    ids = tuple(exercise or ())
+    from utils.exercises import UnknownExercise, all_exercises
+    from utils.exercises import exercise as find
+
+    ids = tuple(find(id).id for id in exercise or ())
+    if not [one for one in all_exercises(chapter) if not ids or one.id in ids]:
+        raise UnknownExercise(f"There is nothing to audit in chapter {chapter}: `book progress` lists every exercise.")
     if seeds:
         _with_seeds(range(seed, seed + seeds), chapter, ids, as_json)
         return

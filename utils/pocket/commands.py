@@ -14,8 +14,8 @@ _SHARED = {"folder": "Where checkpoints are kept (default: the book's cache)."}
 
 @app.command()
 def train(
-    minutes: float | None = typer.Option(None, help="Stop after so long; the learning rate falls in the last quarter."),
-    tokens: int | None = typer.Option(None, help=f"Stop after so many tokens (default {DEFAULT_TOKENS:,})."),
+    minutes: float | None = typer.Option(None, help="Stop after so many; the learning rate falls in the last quarter."),
+    tokens: int | None = typer.Option(None, help=f"Stop after so many (default {DEFAULT_TOKENS:,})."),
     resume: bool = typer.Option(True, "--resume/--fresh", help="Go on from the last checkpoint, or start anew."),
     out: Path | None = typer.Option(None, help=_SHARED["folder"]),
     seed: int = typer.Option(1, help="Decides the first weights and all that is read."),

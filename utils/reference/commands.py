@@ -13,8 +13,8 @@ from utils.reference.problems import ReferenceProblem
 
 
 def reference(
-    kind: str = typer.Argument(None, help=f"{', '.join(KINDS)}, or the folder of a model. Nothing: show the choice."),
-    as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
+    kind: str = typer.Argument(None, help=f"{', '.join(KINDS)}, or the folder of a model. Left out: show the choice."),
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON object and nothing else."),
 ) -> None:
     """Show or choose the model that answers are compared with. `gpt2` is fetched once if it is not here yet."""
     if kind is not None:
