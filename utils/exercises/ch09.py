@@ -197,6 +197,21 @@ def _(logits, temperature):
     return apply_temperature(logits, temperature).log_softmax(-1)
 
 
+@tempered.wrong(
+    "probabilities",
+    "Probabilities are returned: only the division is wanted, so that filters can follow on the logits.",
+)
+def _(logits, temperature):
+    return apply_temperature(logits, temperature).softmax(-1)
+
+
+@tempered.wrong(
+    "only_0_refused", "Only a temperature of 0 is refused: below 0 the least likely tokens would win. Refuse T ≤ 0."
+)
+def _(logits, temperature):
+    return logits / temperature if temperature else apply_temperature(logits, temperature)
+
+
 @tempered.right
 def times_inverse(logits, temperature):
     if not temperature > 0:
@@ -267,12 +282,20 @@ def _(answer, logits, generator):
     return _facts(torch.stack(drawn), logits) | {"generator_moves_on": moved, "generator_decides": repeats}
 
 
+AXIS_KEPT = (
+    "The ids have an axis of length 1 at their end, as torch.multinomial leaves it: one id a row, so take it away with "
+    "squeeze(-1) or reshape(logits.shape[:-1])."
+)
+
+
 def _drawn(answer, logits, generator):
     result = answer(logits, generator)
     if not isinstance(result, Tensor):
         raise Unfit(f"Return a tensor of ids, not a {type(result).__name__}.")
     if result.dtype != torch.int64:
         raise Unfit(f"Ids are whole numbers (int64): these are {str(result.dtype).removeprefix('torch.')}.")
+    if result.shape == (*logits.shape[:-1], 1):
+        raise Unfit(AXIS_KEPT)
     if result.shape != logits.shape[:-1]:
         raise Unfit(
             f"Logits of shape {tuple(logits.shape)} have {tuple(logits.shape[:-1])} rows to draw for: the result's "
@@ -440,6 +463,11 @@ def _(logits, generator):
 )
 def _(logits, generator):
     return sample(logits.sort(-1, descending=True).values, generator)
+
+
+@sampling.wrong("axis_kept_as_1", AXIS_KEPT)
+def _(logits, generator):
+    return sample(logits, generator)[..., None]
 
 
 @sampling.wrong("ignores_the_generator", "The randomness does not come from the generator given: pass it on.")
@@ -617,6 +645,17 @@ def _(logits, k):
 
 
 @top_k.wrong(
+    "strict_threshold",
+    "The k-th largest logit goes too, as a strict comparison (logits > threshold) does: the threshold itself stays.",
+)
+def _(logits, k):
+    if k < 1:
+        raise ValueError
+    threshold = logits.topk(min(k, logits.shape[-1])).values[..., -1:]
+    return logits.masked_fill(logits <= threshold, float("-inf"))
+
+
+@top_k.wrong(
     "one_is_refused", "k = 1 is refused: it leaves the likeliest token alone, which is allowed. Only k < 1 is not."
 )
 def _(logits, k):
@@ -668,6 +707,47 @@ def _(logits, k):
 @top_k.wrong("no_check", "k = 0 is accepted, which leaves nothing to draw: raise a ValueError where k is below 1.")
 def _(logits, k):
     return top_k_filter(logits, k) if k else torch.full_like(logits, float("-inf"))
+
+
+@top_k.wrong(
+    "no_check_at_all", "A k below 1 is accepted, which leaves nothing to draw: raise a ValueError where k is below 1."
+)
+def _(logits, k):
+    return top_k_filter(logits, k) if k > 0 else torch.full_like(logits, float("-inf"))
+
+
+@top_k.wrong(
+    "left_to_topk", "k is not looked at: topk takes k = 0 and leaves nothing to draw. Raise a ValueError where k < 1."
+)
+def _(logits, k):
+    best = logits.topk(min(k, logits.shape[-1])).indices
+    return torch.full_like(logits, float("-inf")).scatter(-1, best, logits.gather(-1, best))
+
+
+@top_k.wrong(
+    "made_at_least_1", "A k below 1 is quietly made 1: raise a ValueError, so that nobody is misled about what it does."
+)
+def _(logits, k):
+    return top_k_filter(logits, max(k, 1))
+
+
+ONLY_0 = "k = 0 is refused, but a k below 0 is not: raise a ValueError wherever k is below 1."
+
+
+@top_k.wrong("only_0_refused", ONLY_0)
+def _(logits, k):
+    if k == 0:
+        raise ValueError
+    rank = logits.argsort(-1, descending=True).argsort(-1)
+    return logits.masked_fill(rank >= k, float("-inf"))
+
+
+@top_k.wrong("only_0_refused_the_rest_left_to_topk", ONLY_0)
+def _(logits, k):
+    if k == 0:
+        raise ValueError
+    best = logits.topk(min(k, logits.shape[-1])).indices
+    return torch.full_like(logits, float("-inf")).scatter(-1, best, logits.gather(-1, best))
 
 
 @top_k.right
@@ -851,6 +931,61 @@ def _(logits, p, min_tokens=1):
     return logits.masked_fill(~stays, float("-inf"))
 
 
+@top_p.wrong("logits_summed", "The running sum is of logits: p is a probability, so put softmax before cumsum.")
+def _(logits, p, min_tokens=1):
+    top_p_filter(logits, p)
+    ordered, order = logits.sort(-1, descending=True)
+    stays = (ordered.cumsum(-1) - ordered < p) | (p == 1)
+    stays[..., :min_tokens] = True
+    return torch.full_like(logits, float("-inf")).scatter(-1, order, ordered.masked_fill(~stays, float("-inf")))
+
+
+def _each_above(logits, p, min_tokens):
+    """Tokens stay by their own probability, and so do the `min_tokens` likeliest."""
+    top_p_filter(logits, p)
+    best = logits.topk(min(min_tokens, logits.shape[-1])).indices
+    stays = (logits.softmax(-1) >= p).scatter(-1, best, True) | (p == 1)
+    return logits.masked_fill(~stays, float("-inf"))
+
+
+EACH_ABOVE = (
+    "Each token is compared with p by itself: it is the sum of the likeliest tokens' probabilities that must reach p "
+    "(cumsum, after sorting)."
+)
+
+
+@top_p.wrong("each_token_above_p", EACH_ABOVE)
+def _(logits, p, min_tokens=1):
+    return _each_above(logits, p, min_tokens)
+
+
+@top_p.wrong("each_token_above_p_or_none", EACH_ABOVE)
+def _(logits, p, min_tokens=1):
+    top_p_filter(logits, p)
+    return logits.masked_fill(logits.softmax(-1) < p, float("-inf"))
+
+
+@top_p.wrong(
+    "mask_gathered",
+    "The mask is taken back with gather by the sorting order, which mixes it once more: use scatter(-1, order, mask), "
+    "or gather by the inverse, order.argsort(-1).",
+)
+def _(logits, p, min_tokens=1):
+    top_p_filter(logits, p)
+    ordered, order = logits.sort(-1, descending=True)
+    shares = ordered.softmax(-1)
+    stays = (shares.cumsum(-1) - shares < p) | (p == 1)
+    stays[..., :min_tokens] = True
+    return logits.masked_fill(~stays.gather(-1, order), float("-inf"))
+
+
+@top_p.wrong(
+    "left_sorted", "The result is in sorted order: each logit must stand at its own token's place, so scatter it back."
+)
+def _(logits, p, min_tokens=1):
+    return top_p_filter(logits, p, min_tokens).sort(-1, descending=True).values if p < 1 else top_p_filter(logits, p)
+
+
 @top_p.wrong(
     "min_tokens_ignored", "min_tokens is not used: at least that many tokens stay, whatever their probability."
 )
@@ -999,6 +1134,21 @@ def _(logits, tokens, penalty):
 def _(logits, tokens, penalty):
     counts = torch.nn.functional.one_hot(tokens, logits.shape[-1]).sum((0, 1))
     return logits - penalty * counts.to(logits.dtype)
+
+
+@penalized.wrong(
+    "first_token_skipped",
+    "The first token of each text is not counted: BOS counts like any other, because all given tokens do.",
+)
+def _(logits, tokens, penalty):
+    return frequency_penalty(logits, tokens[:, 1:], penalty)
+
+
+@penalized.wrong(
+    "last_token_skipped", "The last token of each text is not counted: all given tokens count, the newest too."
+)
+def _(logits, tokens, penalty):
+    return frequency_penalty(logits, tokens[:, :-1], penalty)
 
 
 @penalized.wrong(
@@ -1220,8 +1370,36 @@ loop.wrong(
     "The result is shorter than wanted where all rows have ended: fill them with eos up to n_new new tokens.",
 )(_loop_with(stop=lambda ended: bool(ended.all())))
 loop.wrong(
+    "others_filled_at_one_eos",
+    "When one row has ended, the others are filled with eos as well: they go on, each until its own end.",
+)(
+    lambda model, tokens, n_new, pick, eos=None: _padded(
+        _loop_with(stop=lambda ended: bool(ended.any()))(model, tokens, n_new, pick, eos), tokens, n_new, eos
+    )
+)
+loop.wrong(
+    "prompt_only_shown",
+    "The model sees the same text at every step: it must be called again each time, with the new tokens too.",
+)(lambda model, tokens, n_new, pick, eos=None: generate(_Deaf(model, tokens), tokens, n_new, pick, eos))
+loop.wrong(
     "first_tokens_shown", "The model is shown the first n_ctx tokens: it is to see the last ones, tokens[:, -n_ctx:]."
 )(lambda model, tokens, n_new, pick, eos=None: generate(_Beginning(model), tokens, n_new, pick, eos))
+
+
+def _padded(out, tokens, n_new, eos):
+    """Filled with eos up to n_new new tokens."""
+    missing = tokens.shape[1] + n_new - out.shape[1]
+    return torch.nn.functional.pad(out, (0, missing), value=eos or 0)
+
+
+class _Deaf:
+    """A model that sees its prompt, whatever it is given."""
+
+    def __init__(self, model, prompt):
+        self.model, self.prompt, self.cfg = model, prompt, model.cfg
+
+    def __call__(self, tokens):
+        return self.model(self.prompt[:, -self.cfg.n_ctx :])
 
 
 class _Beginning:
@@ -1296,12 +1474,33 @@ def stops_when_all_have_ended(model, tokens, n_new, pick, eos=None):
 beam = Exercise("09.8", difficulty=5, minutes=40, vary=(), exact=False)
 
 
-def _search(model, prompt, n_new, beams, eos, length_penalty, *, score=None, extend_ended=False, raw=False, best=max):
-    """Beam search for one row: lists of new ids with their summed log-probabilities. Its parts can be replaced."""
+def _search(
+    model,
+    prompt,
+    n_new,
+    beams,
+    eos,
+    length_penalty,
+    *,
+    score=None,
+    kept_by=None,
+    look=lambda text, n_ctx: text[:, -n_ctx:],
+    extend_ended=False,
+    raw=False,
+    worst_kept=False,
+    best=max,
+):
+    """Beam search for one row: a list of new ids and its score. Its parts can be replaced.
+
+    `score(ids, total)` gives a beam's score; `kept_by` the one that decides what is kept, where that is another.
+    """
 
     def value(entry):
         ids, total = entry
         return score(ids, total) if score else total / max(1, len(ids)) ** length_penalty
+
+    def rank(entry):
+        return kept_by(*entry) if kept_by else value(entry)
 
     kept = [([], 0.0)]
     for _ in range(n_new):
@@ -1310,11 +1509,11 @@ def _search(model, prompt, n_new, beams, eos, length_penalty, *, score=None, ext
             if ids and eos is not None and ids[-1] == eos and not extend_ended:
                 pool.append((ids, total))
                 continue
-            text = torch.tensor([*prompt.tolist(), *ids], device=prompt.device)[None, -model.cfg.n_ctx :]
-            logits = model(text)[0, -1].double()
+            text = torch.tensor([*prompt.tolist(), *ids], device=prompt.device)[None]
+            logits = model(look(text, model.cfg.n_ctx))[0, -1].double()
             gains = (logits if raw else logits.log_softmax(-1)).tolist()
             pool += [([*ids, token], total + gain) for token, gain in enumerate(gains)]
-        kept = sorted(pool, key=value, reverse=True)[:beams]
+        kept = sorted(pool, key=rank, reverse=not worst_kept)[:beams]
     winner = best(kept, key=value)
     return winner[0], value(winner)
 
@@ -1341,11 +1540,11 @@ def beam_search(
     return _with_new(tokens, rows)
 
 
-def _beam_case(draw, seed, d_vocab, n_new, beams, eos=None, penalty=0.0):
+def _beam_case(draw, seed, d_vocab, n_new, beams, eos=None, penalty=0.0, pos=2, n_ctx=12):
     """The model and the text are fixed: on some random ones a wrong search finds the right answer."""
     device, generator = draw.device, torch.Generator().manual_seed(seed)
-    tokens = torch.randint(d_vocab, (3, 2), generator=generator).to(device)
-    return Build(lambda: Toy(d_vocab, 12, seed, device)), tokens, n_new, beams, eos, penalty
+    tokens = torch.randint(d_vocab, (3, pos), generator=generator).to(device)
+    return Build(lambda: Toy(d_vocab, n_ctx, seed, device)), tokens, n_new, beams, eos, penalty
 
 
 for _where, _case in {
@@ -1369,6 +1568,25 @@ def _(draw):
     return _beam_case(draw, 64, 6, 4, 2)
 
 
+# On these models beams that are kept, or chosen at the end, by another score than the right one lead to other texts;
+# the right scores are at least 0.007 apart where it is decided, so that rounding cannot turn them round.
+for _seed, _beams, _penalty in ((130, 2, 1.0), (224, 2, 1.0), (260, 3, 1.0), (481, 3, 2.0)):
+
+    @beam.special(f"with an eos, a length penalty and {_beams} beams, where it matters by what they are kept")
+    def _(draw, _seed=_seed, _beams=_beams, _penalty=_penalty):
+        return _beam_case(draw, _seed, 5, 4, _beams, 2, _penalty)
+
+
+@beam.special("where the text outgrows n_ctx")
+def _(draw):
+    return _beam_case(draw, 5, 5, 4, 3, pos=3, n_ctx=4)
+
+
+@beam.special("where the prompt is longer than n_ctx")
+def _(draw):
+    return _beam_case(draw, 6, 5, 2, 3, pos=6, n_ctx=4)
+
+
 beam.hints(
     (
         "Do it for one row first. A beam is a list of new tokens and the sum of their log-probabilities. What can "
@@ -1387,7 +1605,8 @@ beam.hints(
 def _beams_with(width=lambda beams: beams, **parts):
     def answer(model, tokens, n_new, beams, eos=None, length_penalty=0.0):
         beams = width(beams)
-        made = {name: part(tokens, length_penalty) if name == "score" else part for name, part in parts.items()}
+        scores = ("score", "kept_by")
+        made = {name: part(tokens, length_penalty) if name in scores else part for name, part in parts.items()}
         rows = [
             _filled(_search(model, row, n_new, beams, eos, length_penalty, **made)[0], n_new, eos) for row in tokens
         ]
@@ -1396,22 +1615,85 @@ def _beams_with(width=lambda beams: beams, **parts):
     return answer
 
 
+def _by_sum(tokens, penalty):
+    return lambda ids, total: total
+
+
+def _by_score(tokens, penalty):
+    return lambda ids, total: total / max(1, len(ids)) ** penalty
+
+
+def _by_whole_length(tokens, penalty):
+    return lambda ids, total: total / (tokens.shape[1] + len(ids)) ** penalty
+
+
 beam.wrong("raw_logits", "Raw logits are summed: only log-probabilities (log_softmax) can be added from step to step.")(
     _beams_with(raw=True)
 )
 beam.wrong("prompt_counted", "The prompt's length is counted in the length penalty: only the new tokens count.")(
-    _beams_with(score=lambda tokens, penalty: lambda ids, total: total / (tokens.shape[1] + len(ids)) ** penalty)
+    _beams_with(score=_by_whole_length)
 )
 beam.wrong("ended_beams_extended", "A beam that has ended is extended further: it stays as it is and competes.")(
     _beams_with(extend_ended=True)
 )
 beam.wrong("worst_returned", "The worst of the kept beams is returned: the best is wanted.")(_beams_with(best=min))
+WORST_KEPT = (
+    "The worst beams are kept after each step: log-probabilities are below 0, and the best is the largest, the one "
+    "nearest to 0, so sort with reverse=True."
+)
+beam.wrong("worst_kept", WORST_KEPT)(_beams_with(worst_kept=True))
+beam.wrong("worst_kept_and_returned", WORST_KEPT)(_beams_with(worst_kept=True, best=min))
+beam.wrong("no_crop", "The model is shown more than n_ctx tokens: give it text[:, -n_ctx:], the last ones.")(
+    _beams_with(look=lambda text, n_ctx: text)
+)
+beam.wrong("first_tokens_shown", "The model is shown the first n_ctx tokens: it is to see the last ones.")(
+    _beams_with(look=lambda text, n_ctx: text[:, :n_ctx])
+)
+
+
+@beam.wrong(
+    "goes_on_after_eos",
+    "A beam that has ended is extended further, and what follows its end is returned: an ended beam stays as it is and "
+    "competes, and the result is filled with eos.",
+)
+def _(model, tokens, n_new, beams, eos=None, length_penalty=0.0):
+    rows = [_search(model, row, n_new, beams, eos, length_penalty, extend_ended=True)[0] for row in tokens]
+    return _with_new(tokens, rows)
+
+
+@beam.wrong("filled_with_zeros", "After its end a row is filled with token 0: it is filled with eos.")
+def _(model, tokens, n_new, beams, eos=None, length_penalty=0.0):
+    found = [_search(model, row, n_new, beams, eos, length_penalty)[0] for row in tokens]
+    return _with_new(tokens, [ids + [0] * (n_new - len(ids)) for ids in found])
+
+
 beam.wrong(
     "penalty_applied_twice", "The length penalty is applied twice: divide the sum by length ** length_penalty once."
 )(_beams_with(score=lambda tokens, penalty: lambda ids, total: total / max(1, len(ids)) ** (2 * penalty)))
-beam.wrong("no_penalty", "The length penalty is not used: divide the sum by (number of new tokens) ** length_penalty.")(
-    _beams_with(score=lambda tokens, penalty: lambda ids, total: total)
-)
+beam.wrong(
+    "no_penalty",
+    "The length penalty is not used, or every beam is taken to be n_new long, which ranks alike: divide each sum by "
+    "its own (number of new tokens) ** length_penalty.",
+)(_beams_with(score=_by_sum))
+beam.wrong(
+    "kept_by_the_sum",
+    "The right score chooses at the end, but what is kept after each step goes by the plain sum, or by the sum over "
+    "one length for all (n_new), which ranks alike: keep the `beams` best by score, each with its own length.",
+)(_beams_with(kept_by=_by_sum))
+beam.wrong(
+    "chosen_by_the_sum",
+    "Beams are kept by score, but the last choice goes by the plain sum, or by the sum over n_new for all: the length "
+    "penalty counts at the end too.",
+)(_beams_with(kept_by=_by_score, score=_by_sum))
+beam.wrong(
+    "prompt_counted_in_what_is_kept",
+    "The right score chooses at the end, but for what is kept after each step the prompt's length is counted too: only "
+    "the new tokens count.",
+)(_beams_with(kept_by=_by_whole_length))
+beam.wrong(
+    "prompt_counted_at_the_end",
+    "The prompt's length is counted in the last choice: only the new tokens count, there as in what is kept.",
+)(_beams_with(kept_by=_by_score, score=_by_whole_length))
 
 
 beam.wrong(
@@ -1534,18 +1816,31 @@ class KVCache:
         return 0 if self.k is None else self.k.shape[1]
 
 
+SHARED = (
+    "All caches share their contents: a list or tensor in the class body belongs to the class. Make it in __init__."
+)
+
+
 @caching.probe
 def _(answer, chunks, other):
     """Two caches used in turn; what each append gives and how many positions are held."""
     one, two = answer(), answer()
-    seen = {"empty": len(one)}
+    held = len(one)
+    seen = {"empty": held}
     for i, (k, v) in enumerate(chunks):
-        given = one.append(k, v)
+        try:
+            given = one.append(k, v)
+        except RuntimeError:  # as torch.cat raises where another text's keys are still there
+            if held and i == 0:
+                raise Unfit(f"A new cache says that it holds {held} positions. {SHARED}", kind="shared") from None
+            raise
         if not isinstance(given, (tuple, list)) or len(given) != 2:
             raise Unfit("append must return two tensors: all keys and all values.")
         seen |= {f"keys after append {i}": given[0].clone(), f"values after append {i}": given[1].clone()}
         seen[f"length after append {i}"] = len(one)
         if i == 0:
+            if len(two) > held or (held and given[0].shape[1] > k.shape[1]):
+                raise Unfit(SHARED, kind="shared")
             seen["length of another cache"] = len(two)
             seen["another cache's keys"] = two.append(*other)[0].clone()
     return seen
@@ -1629,10 +1924,7 @@ class SwappedCache(_cache_class()):
         return super().append(k, v)[::-1]
 
 
-@caching.wrong(
-    "shared_by_all",
-    "All caches share their contents: a list or tensor in the class body belongs to the class. Make it in __init__.",
-)
+@caching.wrong("shared_by_all", SHARED)
 class SharedCache:
     """Contents in the class body. Emptied when two are made in a row, as a new grading does."""
 
@@ -1812,7 +2104,7 @@ cached.hints(
 )
 
 
-def _cached_with(hidden=None, keys=lambda q, k: k, store=lambda cache: cache):
+def _cached_with(hidden=None, keys=lambda q, k: k, store=lambda cache: cache, scale=lambda d_head: 1.0):
     """Cached attention with one of its parts replaced."""
 
     def answer(x_new, cache, W_Q, b_Q, W_K, b_K, W_V, b_V, W_O, b_O):
@@ -1820,7 +2112,7 @@ def _cached_with(hidden=None, keys=lambda q, k: k, store=lambda cache: cache):
         past, new = len(cache), x_new.shape[1]
         q = project_heads(x_new, W_Q, b_Q)
         k, v = cache.append(keys(q, project_heads(x_new, W_K, b_K)), project_heads(x_new, W_V, b_V))
-        scores = attention_scores(q, k)
+        scores = attention_scores(q, k) * scale(q.shape[-1])
         mask = hidden or (lambda n, total, start: torch.ones(n, total, dtype=torch.bool).triu(start + 1))
         gone = mask(new, k.shape[1], past).to(x_new.device)
         return attention_out(mix_values(scores.masked_fill(gone, float("-inf")).softmax(-1), v), W_O, b_O)
@@ -1844,6 +2136,19 @@ cached.wrong(
 cached.wrong("caches_queries", "Queries are cached in place of keys: only keys and values are needed again.")(
     _cached_with(keys=lambda q, k: q)
 )
+
+
+cached.wrong("not_scaled", "The scores are not divided by √d_head: the cache changes nothing about that.")(
+    _cached_with(scale=math.sqrt)
+)
+
+
+@cached.wrong(
+    "cache_not_used",
+    "Only the new positions are attended to: append gives all keys and values, old and new, and the scores need them.",
+)
+def _(x_new, cache, *weights):
+    return attention(x_new, *weights)
 
 
 class _Leaky:

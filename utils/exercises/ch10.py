@@ -241,6 +241,50 @@ def _(components, W_U, answer, wrong, final_scale):
     return torch.einsum("cbm,mb->cb", components, W_U[:, answer] - W_U[:, wrong]) / final_scale
 
 
+OWN_SCALE = (
+    "Each component is divided by a scale of its own: all are divided by one, final_scale, which the whole stream has, "
+    "or their parts no longer sum to the logit difference."
+)
+
+
+def _by_its_own(scale):
+    """Each component [component batch d_model] over `scale` of itself, final_scale left out."""
+
+    def answer(components, W_U, right, wrong, final_scale):
+        one = torch.ones_like(final_scale)
+        return logit_attribution(components / scale(components), W_U, right, wrong, one)
+
+    return answer
+
+
+attributing.wrong("own_standard_deviation", OWN_SCALE)(_by_its_own(lambda x: x.std(-1, unbiased=False, keepdim=True)))
+attributing.wrong("own_standard_deviation_with_eps", OWN_SCALE)(
+    _by_its_own(lambda x: (x.var(-1, unbiased=False, keepdim=True) + 1e-5).sqrt())
+)
+attributing.wrong("own_unbiased_deviation", OWN_SCALE)(_by_its_own(lambda x: x.std(-1, keepdim=True)))
+attributing.wrong("own_root_mean_square", OWN_SCALE)(_by_its_own(lambda x: x.square().mean(-1, keepdim=True).sqrt()))
+attributing.wrong("own_length", OWN_SCALE)(_by_its_own(lambda x: x.norm(dim=-1, keepdim=True)))
+
+
+@attributing.wrong(
+    "own_layer_norm",
+    "Each component goes through a LayerNorm of its own: the norm acts once, on the whole stream, and what it divides "
+    "by there is final_scale.",
+)
+def _(components, W_U, answer, wrong, final_scale):
+    normed = torch.nn.functional.layer_norm(components, components.shape[-1:])
+    return logit_attribution(normed, W_U, answer, wrong, torch.ones_like(final_scale))
+
+
+@attributing.wrong(
+    "own_scale_and_the_final_one",
+    "Each component is divided by a scale of its own and by final_scale: final_scale alone is wanted.",
+)
+def _(components, W_U, answer, wrong, final_scale):
+    own = components.std(-1, unbiased=False, keepdim=True)
+    return logit_attribution(components / own, W_U, answer, wrong, final_scale)
+
+
 @attributing.right
 def scaled_at_the_end(components, W_U, answer, wrong, final_scale):
     direction = (W_U[:, answer] - W_U[:, wrong]).T
@@ -359,6 +403,44 @@ ablating.wrong("one_position", "Only one position of the head is replaced: it is
 ablating.wrong("one_row", "Only one row of the batch is changed: the first axis of z is the batch.")(
     _ablated(_first_row_only)
 )
+
+
+def _hooked(edit, name="attn.hook_z"):
+    """`edit(act, head, how)` gives what is used in place of the layer's activation of this name."""
+
+    def answer(model, tokens, layer, head, how="zero"):
+        return model.run_with_hooks(
+            tokens, fwd_hooks=[(f"blocks.{layer}.{name}", lambda act, hook: edit(act.clone(), head, how))]
+        )
+
+    return answer
+
+
+def _along(axis):
+    """An edit that takes `head` for a place on this axis of z [batch pos n_heads d_head]."""
+
+    def edit(z, head, how):
+        part = z.select(axis, head)
+        part.copy_(torch.zeros_like(part) if how == "zero" else part.mean((0, 1)).expand_as(part))
+        return z
+
+    return edit
+
+
+ablating.wrong("head_taken_for_a_position", "head stands on the pos axis, as in z[:, head]: heads are axis 2 of z.")(
+    _hooked(_along(1))
+)
+ablating.wrong("head_taken_for_a_text", "head stands on the batch axis, as in z[head]: heads are axis 2 of z.")(
+    _hooked(_along(0))
+)
+ablating.wrong(
+    "head_taken_for_a_dimension",
+    "head stands on the d_head axis, as in z[..., head], and all heads are touched: heads are axis 2 of z.",
+)(_hooked(_along(3)))
+ablating.wrong(
+    "whole_attention",
+    "The layer's whole attention is replaced, at hook_attn_out, b_O and all: one head's part stands in attn.hook_z.",
+)(_hooked(lambda act, head, how: _by(act, how), name="hook_attn_out"))
 ablating.wrong(
     "mean_over_features",
     "The mean runs over d_head: it goes over batch and positions, so that each of the head's dimensions keeps its own.",
@@ -760,6 +842,30 @@ finding.wrong(
     "induction_is_duplicate",
     "Induction is measured at i − p, the same token earlier: an induction head looks at the token after it, i − p + 1.",
 )(_found(cells=_cells({"previous": -1, "duplicate": -LENGTH, "induction": -LENGTH})))
+finding.wrong(
+    "induction_before_duplicate",
+    "Induction is measured at i − p − 1, the token before the one that comes again: an induction head looks at the one "
+    "after it, i − p + 1.",
+)(_found(cells=_cells({"previous": -1, "duplicate": -LENGTH, "induction": -LENGTH - 1})))
+
+
+def _after_few(period):
+    """Measured on `period` random tokens repeated twice."""
+    back = {"previous": 1, "duplicate": period, "induction": period - 1}
+
+    def cells(pattern, kind):
+        diagonal = pattern.diagonal(-back[kind], dim1=-2, dim2=-1)
+        return diagonal[..., 1:] if kind == "induction" else diagonal
+
+    return _found(cells=cells, tokens=lambda model: _twice(model, batch=8)[:, LENGTH - period : LENGTH].repeat(1, 2))
+
+
+for _period in (2, 3):
+    finding.wrong(
+        f"only_{_period}_tokens_repeated",
+        "The text that is repeated is so short that the kinds meet: two tokens back, say, is i − p + 1 as well. Repeat "
+        "25 random tokens or more.",
+    )(_after_few(_period))
 finding.wrong(
     "duplicate_and_induction_swapped",
     "Duplicate and induction are swapped: the duplicate stands at i − p, what followed it at i − p + 1.",

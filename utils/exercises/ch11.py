@@ -148,6 +148,26 @@ def _(x, w, eps):
 
 
 @norm.wrong(
+    "keepdim_left_out",
+    "keepdim=True is missing: the mean has lost its axis and does not fit the rows it is to divide, or on a square "
+    "input divides the wrong ones.",
+)
+def _(x, w, eps):
+    return x / (x.square().mean(-1) + eps).sqrt() * w
+
+
+for _key, _size in (
+    ("mean_of_sizes", lambda x, eps: x.abs().mean(-1, keepdim=True) + eps),
+    ("mean_of_sizes_without_eps", lambda x, eps: x.abs().mean(-1, keepdim=True)),
+    ("root_of_the_mean_of_sizes", lambda x, eps: (x.abs().mean(-1, keepdim=True) + eps).sqrt()),
+):
+
+    @norm.wrong(_key, "The mean of |x| is taken: it is the mean of the squares, x², and then its root.")
+    def _(x, w, eps, size=_size):
+        return x / size(x, eps) * w
+
+
+@norm.wrong(
     "length_for_root_mean_square",
     "The row is divided by its length: the root of the sum of the squares is √d_model times too large, take the mean.",
 )
@@ -637,6 +657,26 @@ def _(x, W_gate, W_up, W_down):
     return nn.functional.silu(x @ W_gate) @ W_down
 
 
+@gated.wrong(
+    "up_alone", "W_gate is not used: x @ W_gate goes through SiLU and multiplies x @ W_up, which stays as it is."
+)
+def _(x, W_gate, W_up, W_down):
+    return nn.functional.silu(x @ W_up) @ W_down
+
+
+@gated.wrong(
+    "linear_up_alone",
+    "The gate is left out, and with it all that is not linear: x @ W_up is multiplied by silu(x @ W_gate).",
+)
+def _(x, W_gate, W_up, W_down):
+    return (x @ W_up) @ W_down
+
+
+@gated.wrong("linear_gate_alone", "Only W_gate is used, and without SiLU: silu(x @ W_gate) multiplies x @ W_up.")
+def _(x, W_gate, W_up, W_down):
+    return (x @ W_gate) @ W_down
+
+
 @gated.right
 def with_silu(x, W_gate, W_up, W_down):
     return torch.matmul(nn.functional.silu(torch.matmul(x, W_gate)).mul(torch.matmul(x, W_up)), W_down)
@@ -669,10 +709,11 @@ block_of_today = Exercise("11.5", difficulty=4, minutes=30, vary=VARIED)
 def _llama(resid, block, positions, *, norm=rms_norm, turn=rope, spread=repeat_kv, mlp=None, **also):
     """A block put together from parts, any of which a wrong answer may replace.
 
-    `also`: `scale` of the scores, `pattern` from the scores, `turn_v`, `turn_q`, `turn_k`.
+    `also`: `scale` of the scores, `pattern` from the scores, `turn_v`, `turn_q`, `turn_k`; `norm1` and `norm2`; what
+    attention's output and the MLP's are added to, `base(resid, x)` and `carry(resid, resid_mid, x)`.
     """
     theta, eps = block["theta"], block["eps"]
-    x = norm(resid, block["ln1.w"], eps)
+    x = also.get("norm1", norm)(resid, block["ln1.w"], eps)
     q, k, v = (einsum(x, block[f"attn.W_{c}"], "b p m, h m d -> b p h d") for c in "QKV")
     q = also.get("turn_q", turn)(q, positions, theta)
     k = also.get("turn_k", turn)(k, positions, theta)
@@ -680,9 +721,11 @@ def _llama(resid, block, positions, *, norm=rms_norm, turn=rope, spread=repeat_k
     n_rep = q.shape[2] // k.shape[2]
     k, v = spread(k, n_rep), spread(v, n_rep)
     pattern = also.get("pattern", attention_pattern)(attention_scores(q, k) * also.get("scale", 1.0))
-    resid_mid = resid + einsum(mix_values(pattern, v), block["attn.W_O"], "b p h d, h d m -> b p m")
-    x = norm(resid_mid, block[also.get("second", "ln2.w")], eps)
-    return resid_mid + (mlp or swiglu)(x, block["mlp.W_gate"], block["mlp.W_in"], block["mlp.W_out"])
+    base = also.get("base", lambda resid, x: resid)(resid, x)
+    resid_mid = base + einsum(mix_values(pattern, v), block["attn.W_O"], "b p h d, h d m -> b p m")
+    x = also.get("norm2", norm)(resid_mid, block[also.get("second", "ln2.w")], eps)
+    carried = also.get("carry", lambda resid, mid, x: mid)(resid, resid_mid, x)
+    return carried + (mlp or swiglu)(x, block["mlp.W_gate"], block["mlp.W_in"], block["mlp.W_out"])
 
 
 @block_of_today.oracle
@@ -796,16 +839,25 @@ def _(resid, block, positions):
     "The norms come after the sums: each sublayer norms what it reads, and the stream itself is never normed.",
 )
 def _(resid, block, positions):
-    def as_it_is(x, w, eps):
-        return x
-
     eps, nothing = block["eps"], {"mlp.W_out": torch.zeros_like(block["mlp.W_out"])}
-    mid = rms_norm(_llama(resid, block | nothing, positions, norm=as_it_is), block["ln1.w"], eps)
+    mid = rms_norm(_llama(resid, block | nothing, positions, norm=_as_it_is), block["ln1.w"], eps)
     return rms_norm(mid + swiglu(mid, block["mlp.W_gate"], block["mlp.W_in"], block["mlp.W_out"]), block["ln2.w"], eps)
 
 
 def _layer_norm(x, w, eps):
     return rms_norm(x - x.mean(-1, keepdim=True), w, eps)
+
+
+def _as_it_is(x, w, eps):
+    return x
+
+
+def _zeros(resid, *rest):
+    return torch.zeros_like(resid)
+
+
+def _normed(*parts):
+    return parts[-1]
 
 
 def _tanh_gelu_gate(x, W_gate, W_up, W_down):
@@ -815,6 +867,51 @@ def _tanh_gelu_gate(x, W_gate, W_up, W_down):
 for key, message, parts in (
     ("layer_norm", "The norm subtracts the mean, as LayerNorm does: here it is rms_norm.", {"norm": _layer_norm}),
     ("ln1_twice", "The first norm's gain is used twice: before the MLP it is ln2.w.", {"second": "ln1.w"}),
+    (
+        "first_norm_left_out",
+        "The norm before attention is left out: attention reads rms_norm of the stream, with ln1.w.",
+        {"norm1": _as_it_is},
+    ),
+    (
+        "second_norm_left_out",
+        "The norm before the MLP is left out: the MLP reads rms_norm of the stream, with ln2.w.",
+        {"norm2": _as_it_is},
+    ),
+    (
+        "no_norms",
+        "Both norms are left out: attention and the MLP each read rms_norm of the stream, with ln1.w and ln2.w.",
+        {"norm": _as_it_is},
+    ),
+    (
+        "attention_not_added",
+        "Attention's output replaces the stream: it must be added to it.",
+        {"base": _zeros},
+    ),
+    (
+        "nothing_added",
+        "Neither output is added to the stream: attention's and the MLP's both must be.",
+        {"base": _zeros, "carry": _zeros},
+    ),
+    (
+        "attention_lost",
+        "The MLP's output is added to the stream as the block found it: it goes on what attention has left.",
+        {"carry": lambda resid, mid, x: resid},
+    ),
+    (
+        "added_to_the_normed",
+        "Both outputs are added to what the norms gave: they go on the stream itself, which is never normed.",
+        {"base": _normed, "carry": _normed},
+    ),
+    (
+        "attention_added_to_the_normed",
+        "Attention's output is added to what the norm gave: it goes on the stream itself, which is never normed.",
+        {"base": _normed},
+    ),
+    (
+        "mlp_added_to_the_normed",
+        "The MLP's output is added to what the norm gave: it goes on the stream itself, which is never normed.",
+        {"carry": _normed},
+    ),
     ("values_turned", "Values are turned as well: only q and k carry positions.", {"turn_v": rope}),
     ("only_queries_turned", "Only q is turned: k must be turned too, by its own position.", {"turn_k": _stay}),
     ("only_keys_turned", "Only k is turned: q must be turned too, by its own position.", {"turn_q": _stay}),
