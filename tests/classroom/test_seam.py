@@ -168,3 +168,10 @@ def test_an_endless_cell_of_the_students_costs_its_own_time_only(grader):
     graded = grader.grade(Notebook("05_attention", (own, Cell(None, "code", source, "05.2"))), "alice")
     assert {m.exercise: m.status for m in graded.marks}["05.2"] == "passed"
     assert graded.notes == ("A cell of the student's own took too long and was stopped.",)
+
+
+def test_a_very_large_result_is_not_kept(grader):
+    source = "def attention_scores(q, k):\n    return torch.zeros(4096, 4096)\n"
+    graded = grader.grade(Notebook("05_attention", (Cell(None, "code", source, "05.2"),)), "alice")
+    mark = {m.exercise: m for m in graded.marks}["05.2"]
+    assert mark.status == "failed" and "16,777,216 numbers" in mark.verdict["message"]

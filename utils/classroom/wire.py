@@ -20,7 +20,7 @@ from torch import Tensor
 from utils.grading.plain import Refused, odd_tensor
 
 HEAD = struct.Struct("<II")
-MOST_JSON, MOST_BYTES = 32 * 2**20, 512 * 2**20
+MOST_JSON, MOST_BYTES = 16 * 2**20, 192 * 2**20
 DEEPEST = 64
 _DTYPES = {str(value).removeprefix("torch."): value for value in vars(torch).values() if type(value) is torch.dtype}
 _COMPLEX = {torch.complex64: torch.float32, torch.complex128: torch.float64, torch.complex32: torch.float16}

@@ -39,7 +39,7 @@ class Refused:
 def plain(value: Any, depth: int = 0) -> Any:
     """A copy of a result that shares nothing with it and has no ideas of its own."""
     kind = type(value)
-    if kind in _EXACT:
+    if kind in _EXACT or kind is Refused:
         return value
     if issubclass(kind, Tensor):
         odd = odd_tensor(value)

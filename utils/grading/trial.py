@@ -20,7 +20,7 @@ from utils.grading.trees import in_double, leaves, private_copy, same_bits, tree
 from utils.grading.watch import watching
 
 # What right answers give, by case, while many answers to the same exercises are graded; None where nothing is kept.
-MOST_KEPT = 2**27  # numbers
+MOST_KEPT = 2**26  # numbers
 
 
 class Memory(dict):
