@@ -103,14 +103,14 @@ def _ours(place: Path, students: int) -> dict[str, float]:
 
 
 class _Memory(threading.Thread):
-    """Looks twice a second how much memory a process and all below it hold; what they share counts once (PSS)."""
+    """Looks every two seconds how much memory a process and all below it hold; what they share counts once (PSS)."""
 
     def __init__(self, pid: int):
         super().__init__(daemon=True)
         self.pid, self.over, self.peak = pid, threading.Event(), 0.0
 
     def run(self) -> None:
-        while not self.over.wait(0.5):
+        while not self.over.wait(2.0):
             self.peak = max(self.peak, sum(map(_mebibytes, {self.pid} | _below(self.pid))))
 
 
