@@ -120,10 +120,10 @@ def _differ_html(facts: Facts) -> str:
     note = (
         f"A dot is right, hatching is off, denser is further; the ring is the first. {picture.caption(facts.picture)}"
     )
-    # A notebook that is not trusted loses styles and drawings: then the letters are shown, and why.
+    # A notebook that is not trusted loses styles, drawings and empty attributes: then letters are shown, and why.
     drawn = (
-        f'<div class="drawn" hidden>{picture.as_svg(facts.picture)}</div>'
-        f'<figcaption class="small drawn" hidden>{escape(note)}</figcaption>'
+        f'<div class="drawn" hidden="hidden">{picture.as_svg(facts.picture)}</div>'
+        f'<figcaption class="small drawn" hidden="hidden">{escape(note)}</figcaption>'
     )
     letters = escape("\n".join(picture.as_letters(facts.picture)))
     return f'{text}<figure>{drawn}<div class="undrawn"><pre>{letters}</pre><p>{UNDRAWN}</p></div></figure>'
