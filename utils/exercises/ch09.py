@@ -899,6 +899,19 @@ def _(logits, p, min_tokens=1):
 
 
 @top_p.wrong(
+    "one_too_many",
+    "One token too many stays: the one that takes the sum over p is the last. A mask already moved on by one place, or "
+    "made from cumsum minus the token's own share, must not be moved again.",
+)
+def _(logits, p, min_tokens=1):
+    def rule(shares):
+        before = torch.nn.functional.pad(shares.cumsum(-1), (2, 0))[..., : shares.shape[-1]]
+        return before < p
+
+    return _sorted_rule(rule, logits, p, min_tokens)
+
+
+@top_p.wrong(
     "empty_at_small_p", "At a small p no token stays, so there is nothing to draw: the likeliest always stays."
 )
 def _(logits, p, min_tokens=1):
@@ -1278,7 +1291,9 @@ def _(draw):
 
 @loop.special("where one row ends before the other")
 def _(draw):
-    return _loop_case(draw, 2, 5, {(0, 1): 6, (1, 3): 6}, 6)
+    row_0, row_1 = (1, 6, 5), (4, 2, 3, 6)  # what they get first: the random model could end a row where none should
+    script = {(i, step): token for i, row in enumerate((row_0, row_1)) for step, token in enumerate(row)}
+    return _loop_case(draw, 2, 5, script, 6)
 
 
 @loop.special("where the prompt itself holds the eos token")
@@ -1288,7 +1303,7 @@ def _(draw):
 
 @loop.special("where the eos token is number 0")
 def _(draw):
-    return _loop_case(draw, 2, 5, {(1, 1): 0}, 0, prompt=[[1, 2], [3, 4]])
+    return _loop_case(draw, 2, 5, {(1, 1): 0, (1, 2): 3}, 0, prompt=[[1, 2], [3, 4]])
 
 
 @loop.special("for a batch of one and another n_ctx")
@@ -1486,6 +1501,8 @@ def _search(
     kept_by=None,
     look=lambda text, n_ctx: text[:, -n_ctx:],
     extend_ended=False,
+    free_end=False,
+    stop_at_end=False,
     raw=False,
     worst_kept=False,
     best=max,
@@ -1512,8 +1529,12 @@ def _search(
             text = torch.tensor([*prompt.tolist(), *ids], device=prompt.device)[None]
             logits = model(look(text, model.cfg.n_ctx))[0, -1].double()
             gains = (logits if raw else logits.log_softmax(-1)).tolist()
+            if free_end and eos is not None:
+                gains[eos] = 0.0
             pool += [([*ids, token], total + gain) for token, gain in enumerate(gains)]
         kept = sorted(pool, key=rank, reverse=not worst_kept)[:beams]
+        if stop_at_end and eos is not None and kept[0][0][-1] == eos:
+            break
     winner = best(kept, key=value)
     return winner[0], value(winner)
 
@@ -1577,6 +1598,11 @@ for _seed, _beams, _penalty in ((130, 2, 1.0), (224, 2, 1.0), (260, 3, 1.0), (48
         return _beam_case(draw, _seed, 5, 4, _beams, 2, _penalty)
 
 
+@beam.special("with an eos that is token 0, which ends the best texts")
+def _(draw):
+    return _beam_case(draw, 115, 5, 4, 3, 0, 0.3)
+
+
 @beam.special("where the text outgrows n_ctx")
 def _(draw):
     return _beam_case(draw, 5, 5, 4, 3, pos=3, n_ctx=4)
@@ -1606,7 +1632,7 @@ def _beams_with(width=lambda beams: beams, **parts):
     def answer(model, tokens, n_new, beams, eos=None, length_penalty=0.0):
         beams = width(beams)
         scores = ("score", "kept_by")
-        made = {name: part(tokens, length_penalty) if name in scores else part for name, part in parts.items()}
+        made = {name: part(tokens, length_penalty, eos) if name in scores else part for name, part in parts.items()}
         rows = [
             _filled(_search(model, row, n_new, beams, eos, length_penalty, **made)[0], n_new, eos) for row in tokens
         ]
@@ -1615,15 +1641,15 @@ def _beams_with(width=lambda beams: beams, **parts):
     return answer
 
 
-def _by_sum(tokens, penalty):
+def _by_sum(tokens, penalty, eos):
     return lambda ids, total: total
 
 
-def _by_score(tokens, penalty):
+def _by_score(tokens, penalty, eos):
     return lambda ids, total: total / max(1, len(ids)) ** penalty
 
 
-def _by_whole_length(tokens, penalty):
+def _by_whole_length(tokens, penalty, eos):
     return lambda ids, total: total / (tokens.shape[1] + len(ids)) ** penalty
 
 
@@ -1661,6 +1687,116 @@ def _(model, tokens, n_new, beams, eos=None, length_penalty=0.0):
     return _with_new(tokens, rows)
 
 
+def _without_the_fill(out, tokens, n_new, beams, eos=None, penalty=0.0):
+    """Cut where the last row ends."""
+    new = out[:, tokens.shape[1] :]
+    longest = max(row.index(eos) + 1 if eos in row else n_new for row in new.tolist())
+    return out[:, : tokens.shape[1] + longest]
+
+
+def _penalized_by(rule):
+    """A search whose score is `rule(total, length, penalty)`."""
+    return _beams_with(score=lambda tokens, penalty, eos: lambda ids, total: rule(total, max(1, len(ids)), penalty))
+
+
+beam.wrong(
+    "penalty_multiplied", "The sum is multiplied by length ** length_penalty, which punishes long texts: divide by it."
+)(_penalized_by(lambda total, n, penalty: total * n**penalty))
+beam.wrong(
+    "penalty_subtracted",
+    "The length times the penalty is subtracted from the sum: the sum is divided by length ** length_penalty.",
+)(_penalized_by(lambda total, n, penalty: total - n * penalty))
+beam.wrong(
+    "penalty_as_a_factor", "The sum is divided by length · length_penalty: the penalty is a power, length ** penalty."
+)(_penalized_by(lambda total, n, penalty: total / (n * penalty or 1)))
+beam.wrong(
+    "always_the_mean",
+    "The sum is divided by the length whatever length_penalty is: that is the power; with 0 the sum stays as it is.",
+)(_penalized_by(lambda total, n, penalty: total / n))
+beam.wrong(
+    "another_length_penalty",
+    "The sum is divided by ((5 + length) / 6) ** length_penalty, as in Google's translator: here by the length alone.",
+)(_penalized_by(lambda total, n, penalty: total / ((5 + n) / 6) ** penalty))
+beam.wrong("eos_not_counted", "The eos is left out of the length: it is one of the new tokens and counts.")(
+    _beams_with(
+        score=lambda tokens, penalty, eos: (
+            lambda ids, total: total / max(1, len(ids) - (ids[-1:] == [eos])) ** penalty  # one less after an end
+        )
+    )
+)
+beam.wrong(
+    "eos_not_summed", "The eos's own log-probability is left out of the sum: it is a new token like the others."
+)(_beams_with(free_end=True))
+beam.wrong("eos_zero_ignored", "`if eos:` is False for token 0, so that eos is ignored: write `if eos is not None:`.")(
+    lambda model, tokens, n_new, beams, eos=None, penalty=0.0: beam_search(
+        model, tokens, n_new, beams, eos or None, penalty
+    )
+)
+
+
+def _ending(leave, ended_only=False):
+    """A search in which beams that have ended do not stay among the others: `leave(ended)` are chosen from at last.
+
+    `ended_only`: the others are not, where any has ended.
+    """
+
+    def row_of(model, row, n_new, beams, eos, penalty):
+        def score(entry):
+            return entry[1] / max(1, len(entry[0])) ** penalty
+
+        kept, done = [([], 0.0)], []
+        for _ in range(n_new):
+            done += leave([entry for entry in kept if eos is not None and entry[0][-1:] == [eos]])
+            going = [entry for entry in kept if eos is None or entry[0][-1:] != [eos]]
+            if not going:
+                break
+            pool = []
+            for ids, total in going:
+                text = torch.cat([row, row.new_tensor(ids)])[None, -model.cfg.n_ctx :]
+                gains = model(text)[0, -1].double().log_softmax(-1).tolist()
+                pool += [([*ids, token], total + gain) for token, gain in enumerate(gains)]
+            kept = sorted(pool, key=score, reverse=True)[:beams]
+        done += leave([entry for entry in kept if eos is not None and entry[0][-1:] == [eos]])
+        return _filled(max(done if ended_only and done else kept + done, key=score)[0], n_new, eos)
+
+    return lambda model, tokens, n_new, beams, eos=None, penalty=0.0: _with_new(
+        tokens, [row_of(model, row, n_new, beams, eos, penalty) for row in tokens]
+    )
+
+
+beam.wrong(
+    "ended_beams_set_aside",
+    "Beams that have ended are set aside, and others take their places: an ended beam keeps one of the `beams` places "
+    "for as long as its score is among the best.",
+)(_ending(lambda ended: ended))
+beam.wrong(
+    "only_ended_beams_chosen",
+    "The last choice is among beams that have ended alone, which were set aside: those that have not ended compete too, "
+    "and an ended beam keeps one of the `beams` places.",
+)(_ending(lambda ended: ended, ended_only=True))
+beam.wrong(
+    "ended_beams_dropped", "Beams that have ended are thrown away: each stays as it is and competes to the last."
+)(_ending(lambda ended: []))
+beam.wrong(
+    "stops_at_the_first_end",
+    "The search stops as soon as the best beam has ended: another one may still overtake it by a longer text.",
+)(_beams_with(stop_at_end=True))
+beam.wrong(
+    "ends_early",
+    "The result is shorter than wanted where all rows have ended: fill them with eos up to n_new new tokens.",
+)(lambda model, tokens, *rest: _without_the_fill(beam_search(model, tokens, *rest), tokens, *rest))
+beam.wrong(
+    "prompt_eos_counts",
+    "A row whose prompt holds the eos token counts as ended: only a new eos ends it. GPT-2's BOS is the same token.",
+)(
+    lambda model, tokens, n_new, beams, eos=None, penalty=0.0: torch.where(
+        (tokens == eos).any(1, keepdim=True) if eos is not None else torch.zeros_like(tokens[:, :1]).bool(),
+        _with_new(tokens, [[eos or 0] * n_new] * len(tokens)),
+        beam_search(model, tokens, n_new, beams, eos, penalty),
+    )
+)
+
+
 @beam.wrong("filled_with_zeros", "After its end a row is filled with token 0: it is filled with eos.")
 def _(model, tokens, n_new, beams, eos=None, length_penalty=0.0):
     found = [_search(model, row, n_new, beams, eos, length_penalty)[0] for row in tokens]
@@ -1669,7 +1805,7 @@ def _(model, tokens, n_new, beams, eos=None, length_penalty=0.0):
 
 beam.wrong(
     "penalty_applied_twice", "The length penalty is applied twice: divide the sum by length ** length_penalty once."
-)(_beams_with(score=lambda tokens, penalty: lambda ids, total: total / max(1, len(ids)) ** (2 * penalty)))
+)(_beams_with(score=lambda tokens, penalty, eos: lambda ids, total: total / max(1, len(ids)) ** (2 * penalty)))
 beam.wrong(
     "no_penalty",
     "The length penalty is not used, or every beam is taken to be n_new long, which ranks alike: divide each sum by "
