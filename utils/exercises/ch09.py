@@ -1771,7 +1771,7 @@ beam.wrong(
 )(_ending(lambda ended: ended))
 beam.wrong(
     "only_ended_beams_chosen",
-    "The last choice is among beams that have ended alone, which were set aside: those that have not ended compete too, "
+    "The last choice is among ended beams alone, which were set aside: those that have not ended compete too, "
     "and an ended beam keeps one of the `beams` places.",
 )(_ending(lambda ended: ended, ended_only=True))
 beam.wrong(
