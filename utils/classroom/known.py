@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from utils.classroom.problems import ClassProblem
-from utils.paths import book_root, chapters_dir, pocket_dir
+from utils.paths import chapters_dir, package_dir, pocket_dir
 
 _STUB = re.compile(r'raise NotImplementedError\("Write (\w+)')
 
@@ -85,7 +85,7 @@ def choose(wanted: str) -> str:
 @functools.cache
 def book_version() -> str:
     """Twelve hex digits that change whenever the chapters, the exercises, the grader or the shipped model do."""
-    utils = book_root() / "utils"
+    utils = package_dir()
     files = [*chapters_dir().glob("*.ipynb"), *(utils / "exercises").glob("*.py"), *(utils / "grading").glob("*.py")]
     digest = hashlib.sha256()
     for path in [*sorted(files), pocket_dir() / "checksums.json"]:
