@@ -356,7 +356,7 @@ show.tokens(
 # $$\hat x_i = \frac{x_i - \mu}{s}$$
 #
 # $\mu$ is the vector's mean and $s$ its scale, as in 04.1. Statistics belong to one vector: never across positions,
-# never across the texts of a batch.
+# never across the texts of a batch. If you skipped 04.1, `use(ln_scale)` is the book's.
 
 # %% key="ln-normalize-answer" exercise="04.2" covers="N18"
 def ln_normalize(x: Float[Tensor, "... d_model"], eps: float) -> Float[Tensor, "... d_model"]:
@@ -493,7 +493,8 @@ show.lines(
 #
 # $\hat x$ is the normalized vector; $w$ and $b$ have d_model numbers each. Make a new tensor: the stream is still
 # needed. Gradients must flow through the result, mean and scale included, since chapter 08 trains through it. torch's
-# own `layer_norm` would do it in one call and is not allowed here.
+# own `layer_norm` would do it in one call and is not allowed here. If you skipped 04.2, `use(ln_normalize)` is the
+# book's.
 
 # %% key="layer-norm-answer" exercise="04.3" covers="N18"
 def layer_norm(
@@ -976,4 +977,4 @@ show.table(
 # - Zhang and Sennrich, *Root Mean Square Layer Normalization* (2019): leave the subtraction out. You will in chapter 11.
 # - Elhage et al., *A Mathematical Framework for Transformer Circuits* (2021): a model read as a sum of parts.
 #
-# Next, chapter 05: the one part of the model that looks at other positions.
+# Next, [chapter 05](05_attention.ipynb): the one part of the model that looks at other positions.
