@@ -21,7 +21,8 @@
 # - **Read** logits: which position predicts which token, with what probability, and how surprised the model was.
 # - **Compute** the one number that a language model is trained on, and say what it means.
 #
-# **Builds on** 03 (embeddings and the stream), 04 (LayerNorm), 05 (attention), 06 (MLPs). **Time**: about two hours.
+# **Builds on** 03 (embeddings and the stream), 04 (LayerNorm), 05 (attention), 06 (MLPs). **Time**: two and a half
+# hours, best in two sittings.
 #
 # | exercise | you write | difficulty (1–5) | minutes |
 # |---|---|---|---|
@@ -179,21 +180,23 @@ PIECES = {
     "06": {"gelu_new": "06.1", "mlp_pre": "06.2", "mlp": "06.3"},
 }
 IMPORT = re.compile(r"^(?:import|from) .+$", re.MULTILINE)
+DEFINED = re.compile(r"^(?:def|class) (\w+)", re.MULTILINE)
 
 
 def written_in(chapter):
     """What the exercise cells of your notebook of `chapter` define: {name: function}."""
-    names = {}
+    names, missing = {}, set()
     for file in sorted(Path().glob(f"{chapter}_*.ipynb")):
         for cell in json.loads(file.read_text(encoding="utf-8"))["cells"]:
             code = "".join(cell["source"]) if cell["cell_type"] == "code" else ""
             if "exercise" not in cell["metadata"].get("book", {}):
                 code = "\n".join(IMPORT.findall(code))  # of all other cells only what they import
+            missing |= {*DEFINED.findall(code)} if "raise NotImplementedError" in code else set()
             try:
-                exec("" if "raise NotImplementedError" in code else code, names)
+                exec(code, names)
             except Exception as error:
                 print(f"A cell of {file.name} is left out: {type(error).__name__}: {error}")
-    return names
+    return {name: made for name, made in names.items() if name not in missing}
 
 
 # %% key="pieces" tags=["demo", "nbval-ignore-output"]
@@ -1075,7 +1078,8 @@ show.bars(
 # nobody can know the outcome, and "one half each" is the best that can be said.
 #
 # The measure is $-\log p$, the **surprise**: 0 where the model was sure and right, larger the less it expected what
-# came. With the natural logarithm its unit is the **nat**; 1 nat is about 1.44 bits.
+# came. The logarithm is the natural one, from here on written $\log$ ($\ln$ in the chapters before), and its unit is
+# the **nat**; 1 nat is about 1.44 bits.
 #
 # Why the logarithm? The probability of a whole text is a product (the chain rule of probability):
 #
@@ -1185,7 +1189,8 @@ show.tokens(
 # $$\text{loss} = -\frac{1}{B\,(n-1)} \sum_{b=1}^{B} \sum_{i=0}^{n-2} \log p(t^b_{i+1} \mid t^b_0, \dots, t^b_i)$$
 #
 # $B$ texts of $n$ tokens each; $t^b_i$ is token $i$ of text $b$. One number comes out, a tensor, through which
-# gradients flow. torch's `cross_entropy` would do most of it in one call, and is not allowed here.
+# gradients flow. torch's `cross_entropy` would do most of it in one call, and is not allowed here. If you skipped
+# 07.5, `use(token_log_probs)` is the book's.
 
 
 # %% key="lm-loss-answer" exercise="07.6" covers="N2"
@@ -1537,4 +1542,5 @@ show.table(
 # - Jurafsky and Martin, *Speech and Language Processing*, the chapter on n-gram language models: perplexity, explained
 #   on models that are simpler than this one.
 #
-# Next, chapter 08: the loss is a number that can be made smaller. You train a transformer from random weights.
+# Next, [chapter 08](08_training.ipynb): the loss is a number that can be made smaller. You train a
+# transformer from random weights.
