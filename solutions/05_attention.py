@@ -921,8 +921,9 @@ show.tokens(
 # $$
 #
 # All symbols as in section 2: $q, k, v$ are the projections of $x$; $A$ the pattern; $W_O^h$ and $b_O$ write into the
-# stream. Use what you wrote, or write it anew in any way you like. torch's own `scaled_dot_product_attention` and
-# `nn.MultiheadAttention` would do it in one call, and are not allowed here.
+# stream. Use what you wrote, or write it anew in any way you like; if you skipped a part, `use(attention_pattern)` is
+# the book's. torch's own `scaled_dot_product_attention` and `nn.MultiheadAttention` would do it in one call, and are
+# not allowed here.
 
 # %% key="attention-answer" exercise="05.7" covers="N8, N13"
 def attention(
@@ -1786,4 +1787,4 @@ show.bars(
 # - Xiao, Tian, Chen, Han and Lewis, *Efficient Streaming Language Models with Attention Sinks* (2023): why models
 #   rest on the first tokens, and what breaks when these are dropped.
 #
-# Next, chapter 06: what happens to a position *between* two attention layers.
+# Next, [chapter 06](06_mlp.ipynb): what happens to a position *between* two attention layers.
