@@ -20,8 +20,8 @@
 # - **Build** a lookup by query, key and value, first hard, then soft, and **explain** the $\sqrt d$ by measuring it.
 # - **Read** $\operatorname{softmax}(QK^\top/\sqrt d)\,V$ from left to right, and let the words of a sentence ask one another.
 #
-# **Builds on** 00 (tensors with named axes). **Time**: two sittings of an hour. Exercises 01.1 to 01.7 are about maps,
-# 01.8 to 01.12 about retrieval.
+# **Builds on** 00 (tensors with named axes). **Time**: two sittings of an hour and a half. Exercises 01.1 to 01.7
+# are about maps, 01.8 to 01.12 about retrieval.
 #
 # | exercise | you write | difficulty (1–5) | minutes |
 # |---|---|---|---|
@@ -1309,7 +1309,8 @@ show.lines(
 # $$\operatorname{softmax}\!\left(\frac{(XW_Q)(XW_K)^\top}{\sqrt{d_\text{head}}}\right) X W_V$$
 #
 # $X$ has a row for each token; each $W$ takes a row from d_model numbers to d_head. There is no mask here: every token
-# may look at every other. (GPT-2 looks back only; that comes in chapter 05.)
+# may look at every other. (GPT-2 looks back only; that comes in chapter 05.) If you skipped 01.11, `use(soft_lookup)`
+# is the book's.
 
 
 # %% key="self-attention-answer" exercise="01.12" covers="M10, M11"
@@ -1671,4 +1672,4 @@ print(f"largest change of any head's weight from it to kitten, tired → wide: {
 # - Levesque, Davis and Morgenstern, *The Winograd Schema Challenge* (2012): sentences in which one word decides what "it"
 #   means, as a test for machines.
 #
-# Next, chapter 02: what the rows are made of, tokens.
+# Next, [chapter 02](02_tokens.ipynb): what the rows are made of, tokens.
