@@ -800,7 +800,7 @@ show.table(
 # Start with single bytes. $r(a, b)$ is the pair's rank, where `ranks` has one. Of all pairs that stand side by side,
 # take the one with the *lowest* rank, the one learned first, and merge it. Then look again: there are new pairs now.
 # Stop when no pair has a rank. Not the longest piece, not the leftmost: the merges are done again in the order in which
-# they were learned.
+# they were learned. If you skipped 02.4, `use(merge)` is the book's.
 
 # %% key="bpe-encode-answer" exercise="02.6" covers="N22"
 def bpe_encode(word: bytes, ranks: dict[tuple[bytes, bytes], int]) -> list[bytes]:
@@ -898,7 +898,8 @@ show.tokens(
 # $$\text{text} \;\to\; \text{pre-tokens} \;\to\; \text{bytes} \;\to\; \text{tokens} \;\to\; \text{ids}$$
 #
 # Split the text at `<|endoftext|>` first (`END`, if it is in `vocab`) and keep it whole; cut everything between with
-# `PATTERN`; take each piece apart with 02.6; look each token up in `vocab`. The result is one flat list of ids.
+# `PATTERN`; take each piece apart with 02.6, `bpe_encode` (if you skipped it, `use(bpe_encode)` is the book's); look
+# each token up in `vocab`. The result is one flat list of ids.
 
 # %% key="encode-answer" exercise="02.7" covers="N22"
 def encode(
@@ -1621,4 +1622,4 @@ show.table(
 # - Xue et al., *ByT5: Towards a Token-Free Future with Pre-trained Byte-to-Byte Models* (2022): what if one stayed with
 #   bytes?
 #
-# Next, chapter 03: what the vector of a token looks like, and the stream that it enters.
+# Next, [chapter 03](03_residual_stream.ipynb): what the vector of a token looks like, and the stream that it enters.
