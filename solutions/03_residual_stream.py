@@ -777,6 +777,7 @@ show.table(
 # $x$ is the stream at one position, after any layer; mean and variance run over its d_model numbers (the variance
 # divides by d_model); $w$ and $b$ are the final norm's gain and bias, `ln_w` and `ln_b`, multiplied and added number
 # by number; $\varepsilon$ is `eps`. Chapter 04 explains the norm. `torch.nn.functional.layer_norm` may do it here.
+# If you skipped 03.5, `use(unembed)` is the book's.
 
 
 # %% key="logit-lens-answer" exercise="03.6" covers="N11"
@@ -1453,4 +1454,4 @@ show.table(
 # - nostalgebraist, *interpreting GPT: the logit lens* (2020), and Belrose et al., *Eliciting Latent Predictions from
 #   Transformers with the Tuned Lens* (2023).
 #
-# Next, chapter 04: LayerNorm, the one thing that stands between the stream and whoever reads it.
+# Next, [chapter 04](04_layernorm.ipynb): LayerNorm, the one thing that stands between the stream and whoever reads it.
