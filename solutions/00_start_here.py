@@ -745,4 +745,4 @@ except RuntimeError as problem:
 # - PyTorch on broadcasting: <https://pytorch.org/docs/stable/notes/broadcasting.html>.
 # - Rogozhnikov, *Einops: Clear and Reliable Tensor Manipulations with Einstein-like Notation* (2022).
 #
-# Next, chapter 01: what a matrix does, and how a search by dot products becomes attention.
+# Next, [chapter 01](01_linear_maps.ipynb): what a matrix does, and how a search by dot products becomes attention.
