@@ -1788,4 +1788,4 @@ show.table(
 #   up, and how to change one.
 # - Elhage et al., *Toy Models of Superposition* (2022): why one neuron has to stand for several things.
 #
-# Next, chapter 07: all the parts put together.
+# Next, [chapter 07](07_transformer.ipynb): all the parts put together.
