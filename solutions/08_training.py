@@ -249,7 +249,7 @@ for row in batch[:3]:
 # score that knows *this much*? Four of them can be had without training anything.
 #
 # The simplest knows only how many tokens there are, and gives each the same probability $1 / d_\text{vocab}$. Its
-# surprise is the same at every token, $-\log(1 / d_\text{vocab}) = \ln d_\text{vocab}$.
+# surprise is the same at every token, $-\log(1 / d_\text{vocab}) = \log d_\text{vocab}$.
 
 # %% key="uniform" tags=["demo"]
 uniform = math.log(d_vocab)
@@ -560,18 +560,18 @@ print(f"first loss {first:.2f}, ln {d_vocab} = {uniform:.2f}; within 0.1: {abs(f
 #
 # It is **b**. The last LayerNorm makes a vector of length $\sqrt{d_\text{model}}$, and a row of $W_E$ has entries of
 # spread 0.02, so the logits are about $0.02 \cdot \sqrt{128} \approx 0.2$ in size. Logits that are nearly alike give
-# probabilities that are nearly alike, $1 / d_\text{vocab}$ each, and $-\log$ of that is $\ln d_\text{vocab}$. The
+# probabilities that are nearly alike, $1 / d_\text{vocab}$ each, and $-\log$ of that is $\log d_\text{vocab}$. The
 # model does not even know which tokens are common, so **a** is out of its reach.
 #
 # </details>
 #
 # This is a check that costs a second and finds many mistakes: **before you train, the loss must be about
-# $\ln d_\text{vocab}$.** How small is "small", though? Say the weights have spread $s$. Then the logits of a random
+# $\log d_\text{vocab}$.** How small is "small", though? Say the weights have spread $s$. Then the logits of a random
 # model are like draws from a normal distribution with spread $\sigma = s \sqrt{d_\text{model}}$. The mean of $e^z$ over
 # such draws is $e^{\sigma^2 / 2}$, so the sum in the softmax is about $d_\text{vocab}\, e^{\sigma^2 / 2}$, while the
 # right token's logit is 0 on average:
 #
-# $$L \approx \ln d_\text{vocab} + \tfrac12 \sigma^2 = \ln d_\text{vocab} + \tfrac12\, d_\text{model}\, s^2$$
+# $$L \approx \log d_\text{vocab} + \tfrac12 \sigma^2 = \log d_\text{vocab} + \tfrac12\, d_\text{model}\, s^2$$
 
 
 # %% key="spreads" tags=["demo"]
@@ -602,7 +602,7 @@ show.lines(
 )
 
 # %% [markdown] key="spreads-why"
-# A loss above $\ln d_\text{vocab}$ is worse than knowing nothing. Such a model has opinions, strong ones, and they are
+# A loss above $\log d_\text{vocab}$ is worse than knowing nothing. Such a model has opinions, strong ones, and they are
 # about nothing. Its first hundred steps go into unlearning them. With a stream of 768 numbers, as in GPT-2 small, the
 # price of a given $s$ is six times higher.
 
@@ -1462,7 +1462,7 @@ show.table(
 #   batch is several windows from random places.
 # - A loss means something beside its **baselines**: ln of the vocabulary, unigram, bigram, and the entropy of the text
 #   as a floor. Measure on held-out text.
-# - A model with small random weights starts at about $\ln d_\text{vocab}$. Far above means that it is sure of
+# - A model with small random weights starts at about $\log d_\text{vocab}$. Far above means that it is sure of
 #   something wrong. What writes into the stream starts smaller, by $\sqrt{2 \cdot n_\text{layers}}$.
 # - Gradient descent moves against the gradient; the **learning rate** is limited by the steepest direction. It warms
 #   up, stays high, and falls.
@@ -1481,7 +1481,7 @@ show.table(
 #
 # <details><summary>Answer</summary>
 #
-# $\ln 50257 \approx 10.8$: yours starts where it should. At 14 the model is confidently wrong: weights that start too
+# $\log 50257 \approx 10.8$: yours starts where it should. At 14 the model is confidently wrong: weights that start too
 # large, a norm that is missing before the unembedding, or a mistake in the loss. At 4 nobody is that lucky *before
 # training*: either the weights are not random after all, or the targets are not the next tokens (no shift begins too
 # low), or the sum is divided by more than the number of predictions.
@@ -1546,4 +1546,5 @@ show.table(
 # - Olsson et al., *In-context Learning and Induction Heads* (2022): the phase change, in many models.
 # - Karpathy, *A Recipe for Training Neural Networks* (2019), a blog post: how to distrust a run, step by step.
 #
-# Next, chapter 09: the model gives probabilities. How to choose from them, one token after the other.
+# Next, [chapter 09](09_sampling.ipynb): the model gives probabilities. How to choose from them, one token after
+# the other.
