@@ -1443,7 +1443,7 @@ show.table(
 # | component | one term of the sum that is the stream: an embedding, a layer's or a head's output |
 # | direct logit attribution | what each component adds to a logit difference by itself, final scale held fixed |
 # | final scale | the spread by which the final LayerNorm divides |
-# | hook | a function called in the middle of a run, which may replace an activation |
+# | hook | a named place in the model; also the function put there, which may replace an activation |
 # | ablation: zero, mean | running without a part; with zeros, or with its average, in its place |
 # | self-repair | later parts make up for one that was removed |
 # | activation patching | one run with an activation of another put in |
@@ -1470,5 +1470,5 @@ show.table(
 # - Zhang and Nanda, *Towards Best Practices of Activation Patching in Language Models: Metrics and Methods* (2023): how
 #   the choice of corruption and measure changes what a patch says.
 #
-# Next, chapter 11: the models of today. Four parts of GPT-2 are exchanged there, and all the tools of this chapter
-# still work.
+# Next, [chapter 11](11_modern.ipynb): the models of today. Four parts of GPT-2 are exchanged there, and all the
+# tools of this chapter still work.
