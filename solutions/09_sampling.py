@@ -2133,4 +2133,4 @@ show.table(
 #   empty translation.
 # - Shazeer, *Fast Transformer Decoding: One Write-Head is All You Need* (2019): the cost of the cache, and sharing it.
 #
-# Next, chapter 10: reading what the model computes before it says anything.
+# Next, [chapter 10](10_reading.ipynb): reading what the model computes before it says anything.
