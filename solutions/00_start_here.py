@@ -123,6 +123,7 @@ print("marks.sum(-1, keepdim=True)", list(marks.sum(-1, keepdim=True).shape))
 # $x_{ij}$ is number $j$ of row $i$, and $d$ is the length of a row. From each row subtract its own mean. A row is what
 # the *last* axis holds. The shape `"... d"` says: any axes, or none, and then `d`. Half of LayerNorm, chapter 04.
 
+
 # %% key="center-rows-answer" exercise="00.1"
 def center_rows(x: Float[Tensor, "... d"]) -> Float[Tensor, "... d"]:
     """Each row minus its own mean.
@@ -302,6 +303,7 @@ show.matrix(
 # %% key="guess-reshape" tags=["predict"]
 my_guess = "?"  # a, b or c
 
+
 # %% key="reshape-shown" tags=["demo"]
 def in_words(heads):
     """The numbers of each head, position 0 / position 1: [n_heads pos d_head]."""
@@ -335,10 +337,9 @@ show.table(
 # $b$ is the text in the batch, $p$ the position, $h$ the head, $i$ the number within the head. Cut each row into
 # n_heads pieces of equal length. The new axis n_heads stands *after* pos.
 
+
 # %% key="split-heads-answer" exercise="00.2"
-def split_heads(
-    x: Float[Tensor, "batch pos d_model"], n_heads: int
-) -> Float[Tensor, "batch pos n_heads d_head"]:
+def split_heads(x: Float[Tensor, "batch pos d_model"], n_heads: int) -> Float[Tensor, "batch pos n_heads d_head"]:
     """Each row cut into n_heads pieces, head 0's numbers first.
 
     >>> split_heads(tensor([[[1.0, 2.0, 3.0, 4.0]]]), 2).tolist()
@@ -374,6 +375,7 @@ torch.equal(batch_of_rows.reshape(1, 2, 3, -1), split_heads(batch_of_rows, 3))
 # $$y_{b,\;p,\;h \cdot d_\text{head} + i} = x_{b,p,h,i}$$
 #
 # The way back, with the same letters: lay the heads of each position side by side again.
+
 
 # %% key="merge-heads-answer" exercise="00.3"
 def merge_heads(x: Float[Tensor, "batch pos n_heads d_head"]) -> Float[Tensor, "batch pos d_model"]:
@@ -439,6 +441,7 @@ print("what all pay for each item:  ", einsum(bought, price, "person item, item 
 #
 # The **dot product** of two rows: multiply number by number, add up. It is large where two rows point the same way.
 # Take it of row $i$ of q with row $j$ of k, for all $i$ and $j$, in each text $b$ by itself; $c$ counts along a row.
+
 
 # %% key="pairwise-dots-answer" exercise="00.4"
 def pairwise_dots(
@@ -511,10 +514,9 @@ show.matrix(
 # $b$ is the text, $p$ the position; $x$ stands for `values`. `torch.gather` does it, once its index has as many axes
 # as the values; two index grids do it too.
 
+
 # %% key="pick-answer" exercise="00.5"
-def pick(
-    values: Float[Tensor, "batch pos d_vocab"], index: Int[Tensor, "batch pos"]
-) -> Float[Tensor, "batch pos"]:
+def pick(values: Float[Tensor, "batch pos d_vocab"], index: Int[Tensor, "batch pos"]) -> Float[Tensor, "batch pos"]:
     """values[b, p, index[b, p]] for every text b and position p.
 
     >>> values = tensor([[[10.0, 11.0, 12.0], [20.0, 21.0, 22.0]]])  # one text, two positions
@@ -538,6 +540,7 @@ grade(pick)
 #
 # **What the classic mistake looks like.** `squeeze()` without a number takes away *every* axis of length 1. It works
 # on all batches but the batch of one text, where the batch axis goes too: a bug that waits.
+
 
 # %% key="pick-second" solution="00.5"
 def with_grids(values, index):
@@ -580,6 +583,7 @@ show.tokens(
 #
 # Row $i$ is the position that looks, column $j$ the one that is looked at; both run from 0 to $n - 1$. True and False,
 # so the dtype is `torch.bool`.
+
 
 # %% key="causal-grid-answer" exercise="00.6"
 def causal_grid(n: int) -> Bool[Tensor, "n n"]:

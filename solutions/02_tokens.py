@@ -70,10 +70,7 @@ model = reference(device="cpu")  # the pocket model; it needs no accelerator
 # A story breaks off in the middle of a sentence. The model says which token comes next.
 
 # %% key="the-story" tags=["demo"]
-story = (
-    'Anna had a white kitten. One morning it climbed a tall tree and was stuck. "Come down!" '
-    "called Anna, but the"
-)
+story = 'Anna had a white kitten. One morning it climbed a tall tree and was stuck. "Come down!" called Anna, but the'
 
 
 def next_tokens(text):
@@ -221,6 +218,7 @@ print(tokenizer().tokenize("the cat sat\nand naïve"))
 # bytes smaller than $b$ are *not* in $V$. So the 68 others get the characters 256, 257, 258, … in the order of the
 # bytes. `chr(65)` is the character with number 65, `'A'`.
 
+
 # %% key="byte-symbols-answer" exercise="02.1" covers="N22"
 def byte_symbols() -> dict[int, str]:
     """GPT-2's visible stand-in for each of the 256 bytes.
@@ -277,6 +275,7 @@ by_category == byte_symbols(), len(unseen)
 # *difficulty 1 · 5 minutes · stuck?* `hint("02.2")`
 #
 # Give the bytes of a text in UTF-8, as numbers from 0 to 255. An `é` is two of them.
+
 
 # %% key="to-bytes-answer" exercise="02.2" covers="N22"
 def to_bytes(text: str) -> list[int]:
@@ -378,6 +377,7 @@ show.bars(
 # where $a$ stands and $b$ follows. Symbols may be numbers or bytes objects: anything that can be compared. Pairs that
 # never occur are left out.
 
+
 # %% key="count-pairs-answer" exercise="02.3" covers="N22"
 def count_pairs(words: dict[tuple, int]) -> dict[tuple, int]:
     """How often each pair of neighbors occurs; `words` says of each word how often it occurs.
@@ -406,6 +406,7 @@ grade(count_pairs)
 # **What the classic mistake looks like.** `counts[pair] + 1` in place of `+ times`. On a list of words that each occur
 # once it is right; on a real text a rare word then weighs as much as "the".
 
+
 # %% key="count-pairs-second" solution="02.3"
 def with_counter(words):
     """A second way: a Counter starts at 0 by itself."""
@@ -416,10 +417,14 @@ def with_counter(words):
     return counts
 
 
-print("the same as the first way:", with_counter({(1, 2, 1, 2): 3, (2, 1): 1}) == count_pairs({(1, 2, 1, 2): 3, (2, 1): 1}))
+print(
+    "the same as the first way:",
+    with_counter({(1, 2, 1, 2): 3, (2, 1): 1}) == count_pairs({(1, 2, 1, 2): 3, (2, 1): 1}),
+)
 
 # %% [markdown] key="counted-text"
 # **Use it** on the three words, and compare with what you counted by hand.
+
 
 # %% key="counted" tags=["demo"]
 def split_bytes(words):
@@ -456,6 +461,7 @@ show.table(
 # Wherever $a$ and $b$, the two ids of `pair`, stand side by side, write $n$, the id `new`, in place of both. Give back
 # a new list and leave `ids` as it is.
 
+
 # %% key="merge-answer" exercise="02.4" covers="N22"
 def merge(ids: list[int], pair: tuple[int, int], new: int) -> list[int]:
     """Every occurrence of `pair` replaced by `new`, from left to right.
@@ -487,6 +493,7 @@ grade(merge)
 #
 # **What the classic mistake looks like.** With a `for` loop the right symbol of each pair stays behind, or `aaa`
 # becomes two new symbols that share the middle one. Decoding then gives a text with letters too many.
+
 
 # %% key="merge-second" solution="02.4"
 def looking_back(ids, pair, new):
@@ -544,9 +551,7 @@ show.tokens(
 # - `\s+` takes the white space that is still left, such as a single tab before a word.
 
 # %% key="pattern" tags=["demo"]
-PATTERN = regex.compile(
-    r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-)
+PATTERN = regex.compile(r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+")
 sentence = "Anna's kitten isn't 3 years old!!  It's 4."
 show.tokens(
     PATTERN.findall(sentence),
@@ -597,6 +602,7 @@ show.tokens(
 # word. Of pairs with the same count take the one that compares greatest as bytes: Python compares tuples of bytes just
 # so. When no pair is left, stop early. If you skipped an exercise, `use(count_pairs)` and `use(merge)` are the book's.
 
+
 # %% key="train-bpe-answer" exercise="02.5" covers="N22"
 def train_bpe(text: str, n_merges: int) -> list[tuple[bytes, bytes]]:
     """The merges that a text teaches, in the order learned.
@@ -632,6 +638,7 @@ grade(train_bpe)
 # **What the classic mistake looks like.** Counting the pairs once and taking the best `n_merges` of that list. The
 # first merge is right and the second often too. But "the" can never come out: (t, he) is no pair before (h, e) is
 # merged.
+
 
 # %% key="train-bpe-second" solution="02.5"
 def on_numbers(text, n_merges):
@@ -687,6 +694,7 @@ show.bars(
 # </details>
 #
 # What are the merges worth on texts that they were not learned from?
+
 
 # %% key="compression" tags=["demo"]
 def bytes_per_token(text, merges):
@@ -802,6 +810,7 @@ show.table(
 # Stop when no pair has a rank. Not the longest piece, not the leftmost: the merges are done again in the order in which
 # they were learned. If you skipped 02.4, `use(merge)` is the book's.
 
+
 # %% key="bpe-encode-answer" exercise="02.6" covers="N22"
 def bpe_encode(word: bytes, ranks: dict[tuple[bytes, bytes], int]) -> list[bytes]:
     """The tokens of one pre-token.
@@ -834,6 +843,7 @@ grade(bpe_encode)
 # the same one, and sometimes fewer tokens. But the model was trained on the other spelling, and the next cell looks for
 # a word where they differ.
 
+
 # %% key="bpe-encode-mistake" solution="02.6"
 def longest_first(word):
     """The classic mistake: always the longest token that fits."""
@@ -849,6 +859,7 @@ pieces = sorted({piece.encode() for piece in PATTERN.findall(world_text)})
 different = [p for p in pieces if longest_first(p) != bpe_encode(p, ranks)]
 for word in different[:3] or [b" unbelievable"]:
     print([*map(plain, bpe_encode(word, ranks))], "but longest first", [*map(plain, longest_first(word))])
+
 
 # %% key="bpe-encode-second" solution="02.6"
 # A second way: go through the merges that could apply at all, once, in the order of their ranks.
@@ -901,10 +912,9 @@ show.tokens(
 # `PATTERN`; take each piece apart with 02.6, `bpe_encode` (if you skipped it, `use(bpe_encode)` is the book's); look
 # each token up in `vocab`. The result is one flat list of ids.
 
+
 # %% key="encode-answer" exercise="02.7" covers="N22"
-def encode(
-    text: str, ranks: dict[tuple[bytes, bytes], int], vocab: dict[bytes, int]
-) -> list[int]:
+def encode(text: str, ranks: dict[tuple[bytes, bytes], int], vocab: dict[bytes, int]) -> list[int]:
     """The ids of a text; `ranks` gives each merge its rank, `vocab` each token its id.
 
     >>> ranks = {(b"a", b"t"): 0, (b" ", b"at"): 1}
@@ -938,6 +948,7 @@ grade(encode)
 # "cat", another token with another id. The text still *looks* right when decoded with spaces put in, and the model
 # reads ids that it has hardly ever met in the middle of a sentence.
 
+
 # %% key="encode-second" solution="02.7"
 def remembering(text, ranks, vocab):
     """A second way, for long texts: the same words come again and again, so take each apart once."""
@@ -964,6 +975,7 @@ print("the same as the first way:", remembering(world_text, ranks, vocab) == enc
 # $i_1 \dots i_n$ are the ids; $t(i)$ are the bytes of the token with id $i$, which `vocab` holds the other way round.
 # Join the bytes, then read them as UTF-8. The ids may stop in the middle of a character: what is no UTF-8 becomes
 # U+FFFD, the sign �.
+
 
 # %% key="decode-answer" exercise="02.8" covers="N22"
 def decode(ids: list[int], vocab: dict[bytes, int]) -> str:
@@ -1026,6 +1038,7 @@ show.table(
 # %% key="guess-halves" tags=["predict"]
 my_guess = "?"  # none, hundreds or half
 
+
 # %% key="halves" tags=["demo"]
 def is_text(token):
     """Can these bytes be read as UTF-8 by themselves?"""
@@ -1057,6 +1070,7 @@ print(f"the ids {there} → {decoder(there, vocab)!r} → the ids {again}")
 #
 # A token is the unit of everything: the length of the context (1,024 tokens for GPT-2), the time of a run, the price of
 # a service. So it matters what a text costs. For each kind below: guess the number of tokens first, then look.
+
 
 # %% key="cost-figures" tags=["demo"]
 def cut(text):
@@ -1094,8 +1108,7 @@ costs(
 # %% key="cost-number-shares" tags=["demo"]
 spans = {"1 digit": (0, 10), "2 digits": (10, 100), "3 digits": (100, 1000), "4 digits": (1000, 10_000)}
 share = {
-    name: sum(f" {n}".encode() in vocab for n in range(low, high)) / (high - low)
-    for name, (low, high) in spans.items()
+    name: sum(f" {n}".encode() in vocab for n in range(low, high)) / (high - low) for name, (low, high) in spans.items()
 }
 single = [n for n in range(1000, 10_000) if f" {n}".encode() in vocab]
 years = sum(1800 <= n <= 2030 for n in single)
@@ -1177,6 +1190,7 @@ show.tokens(
 # A small tool to play with, on your own encoder. The first cell does it for a text that you write into the code. The
 # second is a box to type into; where a notebook cannot show one, you see the figure of its first text. Try: your name;
 # a word in capitals; a space at the end; `<|endoftext|>`; an emoji with a skin color.
+
 
 # %% key="explorer" tags=["demo"]
 def explore(text):
@@ -1304,6 +1318,7 @@ show.table(
 # $t_1 \dots t_n$ are the ids of one text, a row of `tokens`; `bos` is one id. Every row of the batch gets it, whatever
 # it begins with. Ids are whole numbers (int64) and stay so.
 
+
 # %% key="prepend-bos-answer" exercise="02.9" covers="N3"
 def prepend_bos(tokens: Int[Tensor, "batch pos"], bos: int) -> Int[Tensor, "batch pos+1"]:
     """Every row with `bos` in front.
@@ -1421,10 +1436,9 @@ for side, padded in (("right", on_right), ("left", on_left)):
 # position of every text, in floats, so that it can be multiplied. It has to work for 50,257 tokens: a table of
 # d_vocab × d_vocab would take 10 GB then.
 
+
 # %% key="one-hot-answer" exercise="02.10" covers="N5, N6"
-def one_hot(
-    tokens: Int[Tensor, "batch pos"], d_vocab: int
-) -> Float[Tensor, "batch pos d_vocab"]:
+def one_hot(tokens: Int[Tensor, "batch pos"], d_vocab: int) -> Float[Tensor, "batch pos d_vocab"]:
     """A 1 at the place of each token, 0 elsewhere.
 
     >>> one_hot(tensor([[2, 0]]), 3).tolist()

@@ -59,6 +59,7 @@ NORMS = [f"blocks.{i}.{name}" for i in range(n_layers) for name in ("ln1", "ln2"
 # you put something else in the place of all of them at once. You need not follow how; what counts is the last line:
 # each norm gets the stream `x`, its gain `w` and its bias `b`, and gives what the next part will read.
 
+
 # %% key="norms-replaced" tags=["demo"]
 def weights_of(name):
     """The gain and the bias of the norm called `name`: [d_model] each."""
@@ -76,11 +77,13 @@ def with_norms(text, norm):
         read[hook.name] = x  # the stream, as the norm gets it
 
     for name in NORMS:
+
         def replace(out, hook, name=name):
             return norm(read[f"{name}.hook_in"], *weights_of(name), name)
 
         hooks += [(f"{name}.hook_in", note), (f"{name}.hook_out", replace)]
     return model.run_with_hooks(text, fwd_hooks=hooks)
+
 
 # %% key="story" tags=["demo"]
 story = (
@@ -121,6 +124,7 @@ show.table(
 # %% key="guess-without" tags=["predict"]
 my_guess = "?"  # a, b or c
 
+
 # %% key="without-norms" tags=["demo"]
 def handed_on(x, w, b, name):
     """No normalizing: only gain and bias."""
@@ -157,6 +161,7 @@ show.table(
 #
 # With a normalized reading, $x \leftarrow x + W_2\,\text{relu}(W_1 \hat x)$ where $\hat x$ has spread 1, each layer
 # writes about the same amount, whatever the stream's length.
+
 
 # %% key="depth-measured" tags=["demo"]
 def spreads(depth, normalized, d=64):
@@ -283,6 +288,7 @@ show.table(
 # Note the $\frac1d$: statisticians divide by $d - 1$ when they estimate from a sample, and so does torch unless told
 # otherwise. Here nothing is estimated.
 
+
 # %% key="ln-scale-answer" exercise="04.1" covers="N18"
 def ln_scale(x: Float[Tensor, "... d_model"], eps: float) -> Float[Tensor, "... 1"]:
     """The root of each vector's variance plus eps.
@@ -317,6 +323,7 @@ def with_torchs_default(x, eps):
 
 
 check("04.1", with_torchs_default)
+
 
 # %% key="ln-scale-second" solution="04.1"
 def from_two_means(x, eps):
@@ -358,6 +365,7 @@ show.tokens(
 # $\mu$ is the vector's mean and $s$ its scale, as in 04.1. Statistics belong to one vector: never across positions,
 # never across the texts of a batch. If you skipped 04.1, `use(ln_scale)` is the book's.
 
+
 # %% key="ln-normalize-answer" exercise="04.2" covers="N18"
 def ln_normalize(x: Float[Tensor, "... d_model"], eps: float) -> Float[Tensor, "... d_model"]:
     """Each vector minus its mean, divided by its scale.
@@ -382,6 +390,7 @@ grade(ln_normalize)
 # **What the classic mistake looks like.** Without the subtraction it is still a fine vector of the right size, and in
 # a model whose streams have means near 0 almost the same one. (Models with RMSNorm, chapter 11, leave it out.) With
 # statistics over the batch a text's result depends on its neighbors: run it alone and other numbers come.
+
 
 # %% key="ln-normalize-second" solution="04.2"
 def with_var_mean(x, eps):
@@ -496,6 +505,7 @@ show.lines(
 # own `layer_norm` would do it in one call and is not allowed here. If you skipped 04.2, `use(ln_normalize)` is the
 # book's.
 
+
 # %% key="layer-norm-answer" exercise="04.3" covers="N18"
 def layer_norm(
     x: Float[Tensor, "... d_model"],
@@ -526,6 +536,7 @@ grade(layer_norm)
 # **What the classic mistake looks like.** `x -= x.mean(…)` changes the caller's tensor. In the model that is the
 # residual stream, which every later layer reads: the norm's own output is right, and everything after it is wrong.
 # And statistics computed under `no_grad` give the right values with the wrong gradient: the model trains, badly.
+
 
 # %% key="layer-norm-second" solution="04.3"
 def with_matrices(x, w, b, eps):
@@ -606,6 +617,7 @@ show.histogram(
 # $b_\text{lin}$ the linear map's own bias. On the right $\hat x$ is only normalized. Write out the left side with
 # $\hat x$ and collect: what is multiplied by $\hat x$, and what is not?
 
+
 # %% key="fold-layer-norm-answer" exercise="04.4"
 def fold_layer_norm(
     w: Float[Tensor, "d_model"],
@@ -640,6 +652,7 @@ grade(fold_layer_norm)
 #
 # These are not the only right $W'$: a normalized vector sums to 0, so the same number may be added to a whole column
 # of $W'$. The grader looks at what they do.
+
 
 # %% key="fold-layer-norm-second" solution="04.4"
 def with_a_diagonal(w, b, W, b_lin):
@@ -693,6 +706,7 @@ show.points(
 #
 # for every $h$. Then all outputs have mean 0, and a norm that reads them sees just what it saw before.
 
+
 # %% key="center-writing-answer" exercise="04.5"
 def center_writing(W: Float[Tensor, "d_in d_model"]) -> Float[Tensor, "d_in d_model"]:
     """The matrix whose outputs have mean 0, and are otherwise those of W.
@@ -716,6 +730,7 @@ grade(center_writing)
 #
 # **What the classic mistake looks like.** The other axis centers the columns: the outputs then have no mean *over
 # hidden units*, which nobody asked for, and the next norm sees other vectors.
+
 
 # %% key="center-writing-second" solution="04.5"
 def by_projection(W):
@@ -879,6 +894,7 @@ def surprise(norm):
     """Mean −log p of the story's tokens, in nats."""
     logp = with_norms(story, norm)[0, :-1].double().log_softmax(-1)  # [pos-1 d_vocab]
     return -logp[torch.arange(len(came)), came].mean().item()
+
 
 # %% key="answer-figure" tags=["demo"]
 guessing = torch.tensor(float(model.cfg.d_vocab)).log().item()

@@ -70,10 +70,7 @@ rng = torch.Generator().manual_seed(5)  # every random number of this chapter co
 # Here are two little stories. They differ in one word, the fifth, and what comes next hangs on it.
 
 # %% key="two-texts" tags=["demo"]
-story = (
-    "Anna had a white {}. One morning it climbed a tall tree and was stuck. "
-    '"Come down!" called Anna, but the'
-)
+story = 'Anna had a white {}. One morning it climbed a tall tree and was stuck. "Come down!" called Anna, but the'
 kitten_story, goat_story = story.format("kitten"), story.format("goat")
 
 
@@ -109,6 +106,7 @@ both("What comes next?", "The number after each token is its probability.")
 
 # %% key="guess-without" tags=["predict"]
 my_guess = "?"  # a, b or c
+
 
 # %% key="without-attention" tags=["demo"]
 def nothing(attn_out, hook):
@@ -224,6 +222,7 @@ show.tokens(
 # $x_i$ is the stream at position $i$, a row of d_model numbers; $W_Q^h$ is head $h$'s matrix [d_model d_head];
 # $b_Q^h$ its bias. Do it for every text, position and head at once. The letter Q stands for any of Q, K, V.
 
+
 # %% key="project-heads-answer" exercise="05.1" covers="N13"
 def project_heads(
     x: Float[Tensor, "batch pos d_model"],
@@ -330,6 +329,7 @@ show.lines(
 # change of a score changes nothing. The softmax is **saturated**, and the gradient through it is nearly zero. Measure
 # both:
 
+
 # %% key="saturation" tags=["demo"]
 def largest_weight_and_gradient(d, divide_by, n_keys=8, n=2000):
     """For random queries and keys: the mean largest weight, and the gradient at the scores."""
@@ -375,6 +375,7 @@ show.lines(
 #
 # For each text and head: the score of query $i$ (row) with key $j$ (column), where $d_\text{head}$ is the length of a
 # head's vectors. No mask yet. The result has the head axis *before* the positions, so that each head is a grid.
+
 
 # %% key="attention-scores-answer" exercise="05.2" covers="M8, M11"
 def attention_scores(
@@ -505,6 +506,7 @@ my_guess = "?"  # 1, 3, 4 or 6
 # length works. There may be fewer queries than keys: then the queries are the *last* positions, as in the example.
 # Leave `scores` itself as it is and return a new tensor.
 
+
 # %% key="causal-mask-answer" exercise="05.3" covers="N13"
 def causal_mask(
     scores: Float[Tensor, "batch n_heads query_pos key_pos"],
@@ -539,6 +541,7 @@ grade(causal_mask)
 # and is not: $e^0 = 1$, so the future keeps a good part of the weight. And adding `mask * float("-inf")` makes NaN of
 # every allowed cell, because $0 \cdot \infty$ is not a number.
 
+
 # %% key="causal-mask-second" solution="05.3"
 def with_triu(scores):
     query_pos, key_pos = scores.shape[-2:]
@@ -547,6 +550,7 @@ def with_triu(scores):
 
 
 torch.equal(with_triu(score), causal_mask(score))
+
 
 # %% key="causal-mask-mistake" solution="05.3"
 def with_zeros(scores):
@@ -603,6 +607,7 @@ show.matrix(
 # $\tilde s$ are the masked scores, and the sum runs over all keys $j'$ of row $i$. In: scores without a mask. Out:
 # the masked and normalized pattern. Any softmax may be used, torch's too. If you skipped 05.3, `use(causal_mask)` is
 # the book's.
+
 
 # %% key="attention-pattern-answer" exercise="05.4" covers="N13"
 def attention_pattern(
@@ -768,6 +773,7 @@ show.points(
 # $A^h_{ij}$ is the weight that query $i$ gives to key $j$ in head $h$; $v^h_j$ is the value of position $j$, d_head
 # numbers. Each text and each head uses its own pattern and its own values.
 
+
 # %% key="mix-values-answer" exercise="05.5" covers="N13"
 def mix_values(
     pattern: Float[Tensor, "batch n_heads query_pos key_pos"],
@@ -840,6 +846,7 @@ show.tokens(
 #
 # $z^h_i$ is what head $h$ fetched for position $i$, d_head numbers; $W_O^h$ is [d_head d_model]; $b_O$ is one bias
 # for the whole layer.
+
 
 # %% key="attention-out-answer" exercise="05.6" covers="N13"
 def attention_out(
@@ -925,6 +932,7 @@ show.tokens(
 # the book's. torch's own `scaled_dot_product_attention` and `nn.MultiheadAttention` would do it in one call, and are
 # not allowed here.
 
+
 # %% key="attention-answer" exercise="05.7" covers="N8, N13"
 def attention(
     x: Float[Tensor, "batch pos d_model"],
@@ -969,6 +977,7 @@ grade(attention)
 # missing mask is found by the property even where the values happen to look fine: change the last token, and the
 # first outputs move. And one omission cannot be seen here at all: without $b_K$ every score of query $i$ changes by
 # the same number $q_i \cdot b_K$, and the softmax does not see what is added to a whole row.
+
 
 # %% key="attention-second" solution="05.7"
 def head_by_head(x, W_Q, b_Q, W_K, b_K, W_V, b_V, W_O, b_O):
@@ -1075,6 +1084,7 @@ print(f"with positions:    {change(bare + places, bare[:, shuffled] + places):.0
 # $r^h_i$, d_model numbers, is the result of head $h$ alone at position $i$. It is 05.6 before the heads are added,
 # and without $b_O$, which belongs to no head.
 
+
 # %% key="head-results-answer" exercise="05.8" covers="N13"
 def head_results(
     z: Float[Tensor, "batch pos n_heads d_head"],
@@ -1129,6 +1139,7 @@ def lead(logits):
     others = logits.clone()
     others[:, kitten_id] = -torch.inf
     return logits[:, kitten_id] - others.amax(-1)
+
 
 # %% key="who-carries-without" tags=["demo"]
 def lead_without(layer):
@@ -1198,6 +1209,7 @@ print(f"without its most important head the model {sure}: a lead of {least:.1f},
 #
 # $A^h_{i,i-1}$ is the weight that query $i$ gives to the key just before it. Query 0 has none before it and does not
 # count. One number between 0 and 1 for each head.
+
 
 # %% key="previous-token-score-answer" exercise="05.9"
 def previous_token_score(
@@ -1313,10 +1325,9 @@ show.lines(
 # $p$ is `period`, the number of tokens after which the sequence repeats; $A^h$ is head $h$'s pattern. Only queries of
 # the second time count, $i \ge p$: before that there is nothing to go back to.
 
+
 # %% key="induction-score-answer" exercise="05.10"
-def induction_score(
-    pattern: Float[Tensor, "batch n_heads pos pos"], period: int
-) -> Float[Tensor, "n_heads"]:
+def induction_score(pattern: Float[Tensor, "batch n_heads pos pos"], period: int) -> Float[Tensor, "n_heads"]:
     """How much each head looks at the token after the earlier copy, on average.
 
     >>> rows = [[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0, 1, 0, 0], [0, 0, 0.5, 0.5]]  # of A B A B
@@ -1343,6 +1354,7 @@ grade(induction_score)
 # **What the classic mistake looks like.** Offset $-p$ measures how much a head looks at the earlier copy of *itself*.
 # There are such heads (duplicate-token heads), so the scores are not zero, only about another kind of head: an honest
 # number with the wrong name.
+
 
 # %% key="induction-score-second" solution="05.10"
 def cut_then_diagonal(pattern, period):
@@ -1411,8 +1423,7 @@ print("That is an induction head." if best > 0.5 else "This model has no inducti
 
 # %% key="as-convolution" tags=["demo"]
 other_story = (
-    "Tom took a robot into the kitchen, which was not allowed. "
-    "The robot hit the jar of his grandfather, and it broke."
+    "Tom took a robot into the kitchen, which was not allowed. The robot hit the jar of his grandfather, and it broke."
 )
 _, other = model.run_with_cache(other_story)
 n = min(len(tokens), len(model.to_str_tokens(other_story)))
@@ -1428,6 +1439,7 @@ def convolve(weights):
     i = torch.arange(len(weights))
     grid = weights[(i[:, None] - i).clamp(min=0)].tril()  # [query_pos key_pos]
     return grid / grid.sum(-1, keepdim=True)
+
 
 # %% key="beside-a-convolution" tags=["demo"]
 def beside(layer, head):
@@ -1473,6 +1485,7 @@ show.matrices(
 # Row $a$: the token that is read. Column $b$: the token whose logit changes. $W_E$ is the embedding [d_vocab
 # d_model], $W_U$ the unembedding [d_model d_vocab]. Only for the token ids in `ids`: the full table would have
 # d_vocab² cells, two and a half billion for GPT-2.
+
 
 # %% key="ov-circuit-answer" exercise="05.11"
 def ov_circuit(
@@ -1592,6 +1605,7 @@ show.matrix(
 # Row $a$: the token that asks. Column $b$: the token asked about. $W_E$ is the embedding; no biases, no positions, no
 # division by $\sqrt{d_\text{head}}$ and no softmax. Only for the token ids in `ids`.
 
+
 # %% key="qk-circuit-answer" exercise="05.12"
 def qk_circuit(
     W_E: Float[Tensor, "d_vocab d_model"],
@@ -1669,6 +1683,7 @@ show.matrix(
 # How does the last position find out which animal it was? It must have looked. So forbid it: in one layer after
 # another, the score of the last position with "kitten" is set to −∞, as your mask does with the future. Not one word
 # of the story is changed.
+
 
 # %% key="cut-looks" tags=["demo"]
 def cut(scores, hook):

@@ -276,3 +276,66 @@ def center_rows(x):
     return x
 """,
 }
+
+
+def _reply(body: str, answer: str = "    return x") -> str:
+    """An answer whose process changes the reply before it is sent."""
+    lines = "\n".join("        " + line for line in body.strip().splitlines())
+    return f"""
+import torch
+from utils.classroom.inside.agent import Agent
+HIT = []
+before_reply = Agent.before_reply
+def changed(self, reply, writer):
+    before_reply(self, reply, writer)
+    if "value" in reply and HIT:
+{lines}
+Agent.before_reply = changed
+def center_rows(x):
+    HIT.append(1)
+{answer}
+"""
+
+
+REPLIES = {
+    "one_tensor_named_often": _reply(
+        "writer.tensors.append(torch.zeros(2**22))\nreply['value'] = ['list', [['T', len(writer.tensors) - 1]] * 40]"
+    ),
+    "one_argument_changed_often": _reply("reply['changed'] = [[0, [None, None]]] * 400_000"),
+    "a_tree_without_end": _reply("reply['value'] = ['list', [['list', []]] * 1_000_000]"),
+    "a_model_that_was_not_lent": _reply("reply['left'] = reply['rewritten'] = ['pocket', 'small']"),
+    "an_argument_that_was_not_given": _reply("reply['changed'] = [[10**6, 1], [-1, 1], ['x', 1]]"),
+    "halves_of_characters": _reply("reply['printed'] = '\\ud800' * 100", "    raise ValueError('\\ud800')"),
+}
+
+
+ODD_CELLS = {
+    "no_end_of_signs": "x = " + "-" * 20_000 + "1",
+    "leaves_in_the_cell": "import sys\nsys.exit()",
+    "a_signature_that_raises": """
+class Odd:
+    @property
+    def __signature__(self):
+        raise KeyError
+center_rows = Odd()
+""",
+    "an_inner_end_that_leaves": """
+import gc
+agent = next(o for o in gc.get_objects() if type(o).__name__ == "Agent")
+agent.ops["look"] = lambda fields: exit()
+""",
+}
+
+# Right answers in cells with IPython's own lines, or with lines that only look like them.
+MAGICS = {
+    "a_timed_cell": "%%time\ndef center_rows(x):\n    return x - x.mean(-1, keepdim=True)",
+    "lines_of_the_shell": "%matplotlib inline\n!ls\ndef center_rows(x):\n    return x - x.mean(-1, keepdim=True)",
+    "no_magic_at_all": """
+NOTE = '''
+% no magic
+! nor this'''
+def center_rows(x):
+    return x - x.mean(-(10
+        % 9), keepdim=True)
+""",
+}

@@ -61,7 +61,12 @@ def survives(grader, answers, source):
     return {mark.exercise: mark for mark in attacked.marks}
 
 
-ALL = attacks.FORGERIES | attacks.ESCAPES | {n: attacks.frame(*m) for n, m in attacks.BROKEN_FRAMES.items()}
+ALL = (
+    attacks.FORGERIES
+    | attacks.ESCAPES
+    | attacks.REPLIES
+    | {n: attacks.frame(*m) for n, m in attacks.BROKEN_FRAMES.items()}
+)
 
 
 def test_there_are_enough_of_them():
@@ -91,6 +96,30 @@ def test_no_mark_is_forged(grader, answers, tmp_path, name):
     marks = survives(grader, answers, source)
     assert not marks["00.1"].passed, marks["00.1"]
     assert store.read_text() == "as it was"
+
+
+def test_the_reference_model_cannot_be_changed_from_inside(grader):
+    """An answer that is handed the model says that it has put zeros into it."""
+    source = attacks.REPLIES["one_argument_changed_often"].replace(
+        "reply['changed'] = [[0, [None, None]]] * 400_000",
+        "reply['changed'] = [[n, ['dict', [['entries', ['list', []]], ['training', False]]]] for n in range(9)]",
+    )
+    source = source.replace("def center_rows(x)", "def ablate_head(x, *rest)")
+    before = [float(parameter.sum()) for parameter in grader.model.parameters()]
+    marks = grader.grade(Notebook("10_reading", (Cell(None, "code", source, "10.2"),)), "mallory").marks
+    assert {mark.exercise: mark.status for mark in marks}["10.2"] == "crashed"
+    assert [float(parameter.sum()) for parameter in grader.model.parameters()] == before
+
+
+@pytest.mark.parametrize("name", attacks.ODD_CELLS)
+def test_grading_never_raises(grader, answers, name):
+    grader.grade(notebook_of(answers | {"00.1": attacks.ODD_CELLS[name]}), "mallory")
+
+
+@pytest.mark.parametrize("name", attacks.MAGICS)
+def test_magics_cost_nothing(grader, answers, name):
+    marks = grader.grade(notebook_of(answers | {"00.1": attacks.MAGICS[name]}), "alice").marks
+    assert marks[0].status == "passed", marks[0].verdict
 
 
 @pytest.mark.parametrize("name", attacks.BOMBS)

@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from utils.classroom.marks import Cell, Notebook
-from utils.classroom.remote import Outside, answer_of
+from utils.classroom.outside import Outside
+from utils.classroom.remote import answer_of
 from utils.classroom.sandbox import available
 from utils.classroom.session import Grader
 from utils.classroom.wire import Channel

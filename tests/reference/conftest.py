@@ -6,9 +6,7 @@ import shutil
 
 import pytest
 
-TINY = dict(
-    vocab_size=50257, n_positions=32, n_embd=16, n_layer=2, n_head=2, bos_token_id=50256, eos_token_id=50256
-)
+TINY = dict(vocab_size=50257, n_positions=32, n_embd=16, n_layer=2, n_head=2, bos_token_id=50256, eos_token_id=50256)
 
 
 @pytest.fixture

@@ -41,11 +41,11 @@ def report_style() -> Markup:
 
 
 def file_name(student: str) -> str:
-    """A safe name for a student's files: letters that every system takes, and six digits that keep it the only one.
+    """A safe name for a student's files: letters that every system takes, and digits that keep it the only one.
 
     >>> file_name("Ann Onym (12)")
-    'ann-onym-12-4cf6a1'
+    'ann-onym-12-3fa673992309216b'
     """
     letters = unicodedata.normalize("NFKD", student).encode("ascii", "ignore").decode().lower()
     words = re.sub(r"[^a-z0-9]+", "-", letters).strip("-")[:60] or "student"
-    return f"{words}-{hashlib.sha256(student.encode('utf-8', 'replace')).hexdigest()[:6]}"
+    return f"{words}-{hashlib.sha256(student.encode('utf-8', 'replace')).hexdigest()[:16]}"

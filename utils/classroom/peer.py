@@ -14,6 +14,8 @@ from torch import Tensor
 from utils.classroom.modules import Mirror, apply_state, state_of
 from utils.classroom.wire import Channel, Reader, WireError, Writer
 
+MOST_HELD = 2**25  # numbers in results whose gradients may still be asked for
+
 
 class ByValue:
     """Wraps what is sent as a plain value even where arguments are sent by number."""
@@ -43,6 +45,7 @@ class Peer:
         self.mirrors: dict[int, Mirror] = {}
         self.stamps: dict[int, dict[str, tuple]] = {}
         self.graphs: dict[int, tuple[list[Tensor], list[Tensor]]] = {}
+        self.count = 0
         self.random: Tensor | None = None  # torch's random state as both ends know it
 
     # what each end adds
@@ -136,8 +139,7 @@ class Peer:
             reply = {"error": self.error(error)}
             out.differentiated.clear()
         if out.differentiated:
-            reply["graph"] = len(self.graphs)
-            self.graphs[len(self.graphs)] = (out.differentiated, got.differentiated)
+            reply["graph"] = self._kept_graph(out.differentiated, got.differentiated)
         self.before_reply(reply, writer)
         reply.setdefault("random", self._random_out(writer))
         self.channel.send(["give", reply], writer.tensors)
@@ -161,6 +163,14 @@ class Peer:
     def fatal(self, error: BaseException) -> bool:
         """Whether an error is this end's own and no reply."""
         return isinstance(error, WireError)
+
+    def _kept_graph(self, outputs: list[Tensor], leaves: list[Tensor]) -> int:
+        """The number of a graph that gradients may be asked of; the oldest give way when many are large."""
+        self.count += 1
+        self.graphs[self.count] = outputs, leaves
+        while len(self.graphs) > 1 and sum(t.numel() for pair in self.graphs.values() for t in pair[0]) > MOST_HELD:
+            del self.graphs[next(iter(self.graphs))]
+        return self.count
 
     def before_reply(self, reply: dict, writer: Writer) -> None:
         """Add to a reply what happened beside the result."""

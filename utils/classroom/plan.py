@@ -96,7 +96,7 @@ def names(source: str) -> tuple[frozenset[str], frozenset[str]]:
     """The global names that a cell reads without defining them, and those that it defines; none if it has no syntax."""
     try:
         table = symtable.symtable(source, "cell", "exec")
-    except (SyntaxError, ValueError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return frozenset(), frozenset()
     makes = {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported() or s.is_namespace()}
     reads = {s.get_name() for s in table.get_symbols() if s.is_referenced()}

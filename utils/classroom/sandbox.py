@@ -136,7 +136,7 @@ class Sandbox:
             f"import json, sys; sys.path[:0] = ['{book}']; sys.path += {_packages()!r}; "
             "from utils.classroom.inside.nursery import main; main(int(sys.argv[1]), json.loads(sys.argv[2]))"
         )
-        run = [_interpreter(), "-I", "-S", "-c", code, str(theirs.fileno()), json.dumps(settings)]
+        run = [_interpreter(), "-P", "-s", "-S", "-c", code, str(theirs.fileno()), json.dumps(settings)]
         self.process = subprocess.Popen(
             [*_wall(), *self._inside(), *run] if self.walls else run,
             pass_fds=[theirs.fileno()],
@@ -295,8 +295,13 @@ def _packages() -> list[str]:
     return list(dict.fromkeys(str(Path(sysconfig.get_path(name)).resolve()) for name in ("purelib", "platlib")))
 
 
+def _own_environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+
+
 def _environment() -> dict[str, str]:
     variables = {"PATH": "/usr/bin", "HOME": "/tmp", "LANG": "C.UTF-8", "OMP_NUM_THREADS": "1"}
     variables |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    variables |= {"PYTHONHASHSEED": "0"}  # a set of words has the same order in every run
     library = Path(sys.base_prefix).resolve() / "lib"
     return variables | {"LD_LIBRARY_PATH": str(library), "BOOK_DATA": "/tmp/book"}

@@ -22,6 +22,7 @@ from utils.grading.plain import Refused, odd_tensor
 HEAD = struct.Struct("<II")
 MOST_JSON, MOST_BYTES = 16 * 2**20, 192 * 2**20
 DEEPEST = 64
+MOST_NODES = 100_000  # of a reply
 _DTYPES = {str(value).removeprefix("torch."): value for value in vars(torch).values() if type(value) is torch.dtype}
 _COMPLEX = {torch.complex64: torch.float32, torch.complex128: torch.float64, torch.complex32: torch.float16}
 
@@ -70,7 +71,9 @@ class Channel:
             return json.loads(str(text, "utf-8", "surrogatepass")), load(bytes(blob)) if n_blob else {}
         except (ValueError, RecursionError, OverflowError) as error:
             raise WireError(f"a result that is not JSON: {error}") from None
-        except Exception as error:  # safetensors raises errors of its own
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # noqa: BLE001  (safetensors raises errors of its own, and panics)
             raise WireError(f"tensors that are not safetensors: {error}") from None
 
     def _exactly(self, n: int) -> bytearray:
@@ -208,7 +211,8 @@ class Reader:
     """
 
     def __init__(self, tensors: dict[str, Tensor], foreign: Callable | None = None, strides: bool = False):
-        self.tensors, self.foreign, self.strides = tensors, foreign, strides
+        self.tensors, self.foreign, self.strides = dict(tensors), foreign, strides
+        self.nodes = 0
 
     def read(self, node: Any, depth: int = 0) -> Any:
         """The value that a node stands for.
@@ -228,8 +232,9 @@ class Reader:
             raise WireError(f"an unreadable value ({type(error).__name__})") from None
 
     def _tagged(self, node: list, depth: int) -> Any:
-        if depth > DEEPEST + 2:
-            raise WireError("values nested too deep")
+        self.nodes += 1
+        if depth > DEEPEST + 2 or self.nodes > MOST_NODES and not self.strides:
+            raise WireError("values nested too deep, or too many")
         tag = node[0]
         if tag in ("tuple", "list"):
             items = [self.read(item, depth + 1) for item in node[1]]
@@ -257,7 +262,7 @@ class Reader:
         raise WireError(f"a node {str(tag)[:20]!r}")
 
     def _tensor(self, tag: str, place: int, stride: list | None = None) -> Tensor:
-        dense = self.tensors[str(place)]
+        dense = self.tensors.pop(str(place))  # each stands for one value: a copy of it costs memory once
         if tag == "T":
             return dense
         if not self.strides:

@@ -5,10 +5,15 @@ import re
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)", re.DOTALL)
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
+_HALVES = re.compile("[\ud800-\udfff]")
+
 
 def harmless(text: str) -> str:
-    """Text without terminal codes, control characters (but line ends and tabs) and marks that turn its direction."""
-    return _CONTROLS.sub("", _ESCAPES.sub("", text.replace("\r\n", "\n")))
+    """Text without terminal codes, control characters (but line ends and tabs) and marks that turn its direction.
+
+    Halves of characters, which no file can hold, become the mark for what is unreadable.
+    """
+    return _HALVES.sub("\ufffd", _CONTROLS.sub("", _ESCAPES.sub("", text.replace("\r\n", "\n"))))
 
 
 def cut_short(text: str, most: int = 120) -> str:

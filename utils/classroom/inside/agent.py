@@ -3,10 +3,10 @@
 It judges nothing. An answer can do to this process what it likes: whatever comes out is read by the outside as values.
 """
 
+import ast
 import builtins
 import contextlib
 import linecache
-import re
 import signal
 import socket
 import sys
@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
+from IPython.core.inputtransformer2 import TransformerManager
 from torch import Tensor, nn
 
 from utils.classroom.inside import book
@@ -28,6 +29,7 @@ from utils.grading.raised import TimeUp
 from utils.grading.run import Capped, settings_restored
 from utils.grading.watch import watching
 
+_transformer = TransformerManager()
 MOST_TOLD = 600  # characters of an error's text
 
 
@@ -76,7 +78,11 @@ class Agent(Peer):
 
     def _run_cell(self, key: str, source: str, seconds: float) -> str | None:
         name = f"<cell {key}>"
-        source = _without_magics(source)
+        self.names["get_ipython"] = lambda: book.Shell(self.names)
+        try:
+            source = _without_magics(source)
+        except Exception as error:
+            return f"{type(error).__name__}: {_text(error)}"
         linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
         try:
             with _alarm(seconds), contextlib.redirect_stdout(Capped()), contextlib.redirect_stderr(Capped()):
@@ -96,7 +102,7 @@ class Agent(Peer):
             return None
         kind = "class" if isinstance(found, type) else "function" if callable(found) else "other"
         told: dict[str, Any] = {"kind": kind, "is": plain(found) if kind == "other" else None}
-        with contextlib.suppress(TypeError, ValueError):
+        with contextlib.suppress(Exception):  # whatever an object's own __signature__ raises, it has none then
             parameters = inspect.signature(found).parameters.values()
             told["parameters"] = [(p.name, int(p.kind), p.default is not p.empty) for p in parameters]
         return told
@@ -343,12 +349,13 @@ def _text(error: BaseException) -> str:
         return "its text cannot be had"
 
 
-_MAGIC = re.compile(r"^(\s*)[%!?].*$", re.MULTILINE)
-
-
 def _without_magics(source: str) -> str:
-    """A cell without IPython's own lines; a cell magic takes the whole cell."""
-    return "" if source.lstrip().startswith("%%") else _MAGIC.sub(r"\1pass", source)
+    """A cell as Python: IPython's own lines are calls of `get_ipython`, where the cell is not Python without that."""
+    try:
+        compile(source, "cell", "exec", flags=ast.PyCF_ONLY_AST, dont_inherit=True)
+        return source
+    except SyntaxError:
+        return _transformer.transform_cell(source)
 
 
 @contextlib.contextmanager
