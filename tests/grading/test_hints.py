@@ -110,3 +110,17 @@ def test_grading_goes_on_where_progress_cannot_be_kept_and_says_so_once(pocket, 
     for _ in range(2):
         assert grade(exercise("05.2").solution, reference=pocket).passed
     assert capsys.readouterr().out.count("BOOK_DATA") == 1
+
+
+def test_a_cell_says_once_that_it_uses_the_books_function(monkeypatch, capsys):
+    from types import SimpleNamespace
+
+    from utils.grading import notebook
+
+    shell = SimpleNamespace(execution_count=7)
+    monkeypatch.setitem(notebook.sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setattr(notebook, "_said", set())
+    for count in (7, 7, 8):
+        shell.execution_count = count
+        notebook.use(None, "05.2")
+    assert capsys.readouterr().out.count("attention_scores") == 2

@@ -2,7 +2,7 @@
 
 The builder writes it, so that it is the same in every chapter and no source holds it. Nothing is fetched by it: it is
 a comment, and the person decides. The book's address stands once, in pyproject.toml (`Repository` of [project.urls]);
-as long as there is none, the line says what to put there.
+as long as there is none, the line says what to put there: whoever has the chapter knows where it came from.
 """
 
 import functools
@@ -12,7 +12,7 @@ from utils.book.source import Cell
 from utils.paths import book_root
 
 SETUP_KEY = "setup"
-NO_ADDRESS = "ADDRESS-OF-THE-BOOK"
+NO_ADDRESS = "URL-WHERE-YOU-FOUND-THE-BOOK"
 
 
 @functools.cache

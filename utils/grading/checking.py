@@ -270,7 +270,8 @@ def not_written(exercise: Exercise, stub: str = "") -> Verdict:
     if name.split(".")[0] == exercise.name:
         message = f"{exercise.name} is not written yet. Write it in the cell above, run that cell, then this one."
     else:
-        message = f"{exercise.name} uses {name}, which is not written yet. Write that first."
+        first = f"Write that first, or call use({name}) in its place."
+        message = f"{exercise.name} uses {name}, which is not written yet. {first}"
     return Verdict(exercise.id, exercise.title, False, "there", message, advice=f'hint("{exercise.id}") gives a hint.')
 
 

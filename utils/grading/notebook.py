@@ -1,5 +1,6 @@
 """What a learner calls in a notebook: grade, hint, use, progress. Each says what is wrong in a sentence of its own."""
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,8 @@ from utils.grading.verdict import Verdict
 
 # The answers that passed in this kernel, by exercise id.
 _passed: dict[str, Callable] = {}
+# What `use` has said, by exercise and run of a cell.
+_said: set[tuple[str, int | None]] = set()
 
 
 def grade(answer: Any, exercise_id: str | None = None, *, reference: Any = None, device: Any = None) -> Verdict:
@@ -50,14 +53,24 @@ def use(answer: Any, exercise_id: str | None = None) -> Callable:
     found = _exercise_of(answer, exercise_id)
     if answer is not None and _passed.get(found.id) is answer:
         return answer
-    if answer is None:
-        print(f"Using the book's {found.name} (exercise {found.id}).")
-    else:
-        print(
-            f"Using the book's {found.name}: yours has not passed exercise {found.id} in this notebook yet. "
-            f'grade({found.name}, "{found.id}") tries it.'
-        )
+    if _first_time_in_this_cell(found.id):
+        if answer is None:
+            print(f"Using the book's {found.name} (exercise {found.id}).")
+        else:
+            print(
+                f"Using the book's {found.name}: yours has not passed exercise {found.id} in this notebook yet. "
+                f'grade({found.name}, "{found.id}") tries it.'
+            )
     return found.solution
+
+
+def _first_time_in_this_cell(exercise_id: str) -> bool:
+    """Whether a run of a cell asks for this function for the first time: a loop need not say it at every turn."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    now = (exercise_id, getattr(shell, "execution_count", None))
+    said = shell is not None and now in _said
+    _said.add(now)
+    return not said
 
 
 def hint(which: Any = None) -> Hint | Note:
