@@ -47,5 +47,5 @@ def file_name(student: str) -> str:
     'ann-onym-12-3fa673992309216b'
     """
     letters = unicodedata.normalize("NFKD", student).encode("ascii", "ignore").decode().lower()
-    words = re.sub(r"[^a-z0-9]+", "-", letters).strip("-")[:60] or "student"
+    words = re.sub(r"[^a-z0-9]+", "-", letters).strip("-")[:50] or "student"
     return f"{words}-{hashlib.sha256(student.encode('utf-8', 'replace')).hexdigest()[:16]}"
