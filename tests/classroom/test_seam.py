@@ -11,6 +11,7 @@ import torch
 
 from utils.classroom.marks import Cell, Notebook
 from utils.classroom.outside import Outside
+from utils.classroom.plan import plan
 from utils.classroom.remote import answer_of
 from utils.classroom.sandbox import available
 from utils.classroom.session import Grader
@@ -176,3 +177,16 @@ def test_a_very_large_result_is_not_kept(grader):
     graded = grader.grade(Notebook("05_attention", (Cell(None, "code", source, "05.2"),)), "alice")
     mark = {m.exercise: m for m in graded.marks}["05.2"]
     assert mark.status == "failed" and "16,777,216 numbers" in mark.verdict["message"]
+
+
+def test_the_books_own_cells_are_not_run_from_the_submission():
+    shipped = json.loads((chapters_dir() / "05_attention.ipynb").read_text())["cells"]
+    said = [
+        (c["id"], "".join(c["source"]), c["metadata"].get("book", {}).get("exercise"))
+        for c in shipped
+        if c["cell_type"] == "code"
+    ]
+    cells = tuple(Cell(key, "code", source, exercise) for key, source, exercise in said)
+    steps = plan(Notebook("05_attention", (*cells, Cell("mine", "code", "own = 1"))))
+    assert [step.source for step in steps if step.own] == ["own = 1"]
+    assert [step.key for step in steps if step.exercise is None and not step.own] == ["setup-a000ec7cd24d"]

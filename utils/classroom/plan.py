@@ -50,9 +50,11 @@ def book_cells(chapter: str) -> tuple[tuple[str, str, str | None, bool], ...]:
 
 def plan(notebook: Notebook) -> list[Step]:
     """The cells to run for a submission's notebook, in order."""
-    answers = {cell.exercise: cell for cell in notebook.cells if cell.exercise}
-    before, after = _own_cells(notebook.cells)
-    theirs = [cell.source for cell in notebook.cells]
+    of_book = {key for key, _, _, _ in book_cells(notebook.chapter)}
+    cells = [cell for cell in notebook.cells if cell.exercise or not _is_of_book(cell, of_book)]
+    answers = {cell.exercise: cell for cell in cells if cell.exercise}
+    before, after = _own_cells(cells)
+    theirs = [cell.source for cell in cells]
     needed = _needed(notebook.chapter, theirs)
     steps: list[Step] = []
     for key, source, exercise, always in book_cells(notebook.chapter):
@@ -62,6 +64,11 @@ def plan(notebook: Notebook) -> list[Step]:
         elif exercise is None and (always or key in needed):
             steps.append(Step(key, source))
     return steps + after
+
+
+def _is_of_book(cell: Cell, of_book: set[str]) -> bool:
+    """Whether a cell is one of the book's own, whatever has become of it: it is taken from the book, or left out."""
+    return cell.id in of_book or cell.source.startswith("grade(")
 
 
 def _own_cells(cells: Iterable[Cell]) -> tuple[dict[str, list[Step]], list[Step]]:
