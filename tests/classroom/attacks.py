@@ -156,7 +156,7 @@ def frame(text: bytes, blob: bytes) -> str:
 
 ESCAPES = {
     "reads_passwords": _tries("open('/etc/passwd').read()"),
-    "reads_the_home": _tries("os.listdir('/root') if os.path.isdir('/root/.ssh') else os.listdir('/home')"),
+    "reads_a_file_outside": _tries("open('{store}').read()"),
     "reads_the_checkout": _tries("os.listdir('{root}/chapters')"),
     "reads_other_submissions": _tries("os.listdir('{submissions}')"),
     "reads_processes": _tries("assert os.listdir('/proc')"),

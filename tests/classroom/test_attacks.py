@@ -2,11 +2,11 @@
 
 import json
 import os
-from pathlib import Path
 
 import pytest
 
 from tests.classroom import attacks
+from utils.classroom.bench import processes_below
 from utils.classroom.marks import Cell, Notebook
 from utils.classroom.sandbox import Limits, available
 from utils.classroom.session import Grader
@@ -36,21 +36,6 @@ def answers():
 
 def notebook_of(answers):
     return Notebook(CHAPTER, tuple(Cell(None, "code", source, exercise) for exercise, source in answers.items()))
-
-
-def descendants(pid):
-    """Processes below one, by the kernel's own list."""
-    parents = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-        except OSError:
-            continue  # it has ended meanwhile
-    found, new = set(), {pid}
-    while new:
-        new = {child for child, parent in parents.items() if parent in new} - found
-        found |= new
-    return found
 
 
 def survives(grader, answers, source):
@@ -125,9 +110,9 @@ def test_magics_cost_nothing(grader, answers, name):
 @pytest.mark.parametrize("name", attacks.BOMBS)
 def test_nothing_goes_on(grader, answers, name):
     grader.sandbox.settle()
-    before = descendants(grader.sandbox.process.pid)
+    before = processes_below(grader.sandbox.process.pid)
     marks = survives(grader, answers, attacks.BOMBS[name])
     assert not marks["00.1"].passed, marks["00.1"]
     assert marks["00.5"].passed, marks["00.5"]  # an answer after it, in the same notebook
     grader.sandbox.settle()
-    assert descendants(grader.sandbox.process.pid) == before, "what a submission started is still there"
+    assert processes_below(grader.sandbox.process.pid) == before, "what a submission started is still there"

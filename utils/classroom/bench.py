@@ -111,7 +111,7 @@ class _Memory(threading.Thread):
 
     def run(self) -> None:
         while not self.over.wait(2.0):
-            self.peak = max(self.peak, sum(map(_mebibytes, {self.pid} | _below(self.pid))))
+            self.peak = max(self.peak, sum(map(_mebibytes, {self.pid} | processes_below(self.pid))))
 
 
 def _mebibytes(pid: int) -> float:
@@ -122,7 +122,8 @@ def _mebibytes(pid: int) -> float:
     return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
 
 
-def _below(pid: int) -> set[int]:
+def processes_below(pid: int) -> set[int]:
+    """All processes that a process started and those started in turn, by the kernel's own list."""
     parents = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:

@@ -71,7 +71,7 @@ def state_of(module: nn.Module, known: Stamps, shared: dict[int, int] | None = N
         first_one = getattr(module, "_first", {}).get(name, tensor)
         about = (tensor.requires_grad, grad, alias, first_one is not tensor)
         entries.append((name, is_parameter, "value", tensor.detach(), *about))
-    return {"entries": entries, "training": module.training, "names": [name for name, _, _ in _entries(module)]}
+    return {"entries": entries, "training": module.training}
 
 
 def apply_state(module: nn.Module, state: dict[str, Any], aliases: dict[int, Tensor] | None = None) -> None:

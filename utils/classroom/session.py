@@ -124,7 +124,7 @@ class _Run:
             with watch.elsewhere(), remembering(self.grader.memory):
                 verdict = check(exercise.id, answer, self.grader.activations, "cpu", seed=self.grader.seed)
         except (Ended, TimeUp) as error:
-            self._lost()
+            self.stop()
             return ("timeout" if isinstance(error, TimeUp) else "crashed"), None
         if broken:
             stopped = "not come to an end" in broken
@@ -134,7 +134,7 @@ class _Run:
         self.outside.forget()
         if self.outside.ended is not None:
             how = "timeout" if self.outside.ended == "time" else "crashed"
-            self._lost()
+            self.stop()
             return how, verdict_as_json(verdict)
         status = "passed" if verdict.passed else "not_written" if verdict.stage == "there" else "failed"
         return "timeout" if status == "failed" and late else status, verdict_as_json(verdict)
@@ -167,7 +167,7 @@ class _Run:
         for step in self.steps:
             if step.key not in self.left_out and not self._ran(step):
                 self.left_out.add(step.key)
-                self._lost()
+                self.stop()
                 return
 
     def _ran(self, step: Step) -> bool:
@@ -194,9 +194,6 @@ class _Run:
     def _note(self, sentence: str) -> None:
         if sentence not in self.notes:
             self.notes.append(sentence)
-
-    def _lost(self) -> None:
-        self.stop()
 
     def _bridges(self) -> dict[int, str]:
         import torch

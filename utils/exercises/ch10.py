@@ -70,28 +70,6 @@ def _left_alone(model) -> Iterator[None]:
         raise Unfit("The model's weights are not what they were before: whoever uses the model next still needs them.")
 
 
-def _remove_hooks(module, before: set) -> bool:
-    """Remove what an answer has hooked to this module; whether there was anything.
-
-    The two libraries add hooks of their own at their first run, which stay.
-    """
-    if hasattr(module, "fwd_hooks"):
-        left = bool(module.fwd_hooks or module.bwd_hooks)
-        if left:
-            module.remove_hooks("both", including_permanent=True)
-        return left
-    theirs = [
-        (held, key)
-        for held in (module._forward_hooks, module._forward_pre_hooks)
-        for key, fn in held.items()
-        if key not in before
-        and not str(getattr(fn, "__module__", "")).startswith(("transformer_lens", "transformers."))
-    ]
-    for held, key in theirs:
-        del held[key]
-    return bool(theirs)
-
-
 def _logits_of(answer, model, tokens, *rest) -> Tensor:
     """The answer's logits, its model left alone; some of them where the vocabulary is large."""
     with _left_alone(model):
