@@ -45,6 +45,11 @@ FAINT_WORDS = """() => {
     }).map((word) => `too faint: ${word.textContent}`);
 }"""
 
+FADED = """() => {
+    const fading = document.getAnimations().filter((one) => one.effect.getComputedTiming().endTime !== Infinity);
+    return Promise.all(fading.map((one) => one.finished.catch(() => null)));  // one that is broken off has ended too
+}"""
+
 
 class Quiet(SimpleHTTPRequestHandler):
     """Serves files and says nothing."""
@@ -178,9 +183,10 @@ def _outside(url: str, site: Served, problems: list[str]) -> None:
 
 
 def _violations(page, context: dict) -> list[str]:
-    """What axe-core objects to: the rule, the element, and why."""
+    """What axe-core objects to: the rule, the element, and why. Colors that are fading into others arrive first."""
     from axe_playwright_python.sync_playwright import Axe
 
+    page.evaluate(FADED)
     options = {"runOnly": WCAG, "resultTypes": ["violations"], "iframes": False}
     found = Axe().run(page, context=context, options=options).response["violations"]
     return [

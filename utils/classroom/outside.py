@@ -52,6 +52,7 @@ class Outside(Peer):
         self.ended: str | None = None
         self.op = ""
         self.late = False  # whether an answer to the exercise at hand was stopped because it took too long
+        self.threads = False  # whether an answer left threads behind, which take time from the next ones
 
     def forget(self) -> None:
         """Everything handed in so far is out of reach: the next exercise begins."""
@@ -139,6 +140,7 @@ class Outside(Peer):
         for kind in ("left", "rewritten"):
             for name in reply.get(kind) or ():
                 self._disturb(str(name), kind)
+        self.threads = bool(reply.get("threads"))
         if reply.get("printed"):
             print(str(reply["printed"])[:4000], end="")
 

@@ -136,6 +136,8 @@ class _Run:
             how = "timeout" if self.outside.ended == "time" else "crashed"
             self.stop()
             return how, verdict_as_json(verdict)
+        if self.outside.threads and self.starts < MOST_STARTS:
+            self.stop()  # what an answer left running would slow the next one down
         status = "passed" if verdict.passed else "not_written" if verdict.stage == "there" else "failed"
         return "timeout" if status == "failed" and late else status, verdict_as_json(verdict)
 

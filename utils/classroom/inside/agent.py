@@ -171,6 +171,7 @@ class Agent(Peer):
             if not self._unchanged(number, value, was):
                 changed.append([number, self._content(writer, number, value)])
         reply["changed"] = changed
+        reply["threads"] = len(sys._current_frames()) > 1
         self.extra, self.before = {}, []
 
     def error(self, error: BaseException) -> dict:
