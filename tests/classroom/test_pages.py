@@ -70,7 +70,7 @@ def keep(store):
             said = None
             if status in ("passed", "failed"):
                 said = verdict_as_json(
-                    Verdict(exercise, "a title", status == "passed", "fresh", f"Says {key}.", diagnosis=key,
+                    Verdict(exercise, "a title", status == "passed", "fresh", f"It is {key}.", diagnosis=key,
                             evidence="Look. It was called with x = 31.25.", printed="SECRET 31.25",
                             mismatch=Mismatch((("pos", 1),), 31.25, 31.25, 1, 2))
                 )  # fmt: skip
@@ -98,7 +98,7 @@ def test_a_page_holds_the_students_own(keep, pages):
          notes=("It was renamed.",), late=True)  # fmt: skip
     page = is_harmless(pages()[file_name("ann")])
     for words in ("Feedback for ann", "9 of 12 exercises are right: 25 of 32 points.", "It was renamed.", ", late.",
-                  "Says no_scale.", "def mine(): pass", "took too long and was stopped",
+                  "It is no_scale.", "def mine(): pass", "took too long and was stopped",
                   "There is no answer to this exercise in the notebook."):  # fmt: skip
         assert words in page.text, words
 

@@ -12,10 +12,11 @@ from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
 from utils.classroom.known import chapters
-from utils.classroom.marks import ExerciseMark, verdict_from_json
+from utils.classroom.marks import ExerciseMark
 from utils.classroom.pages import file_name
 from utils.classroom.points import Points, number
 from utils.classroom.store import Standing, Store
+from utils.classroom.told import told
 from utils.grading.report import to_text
 from utils.grading.text import harmless
 
@@ -135,8 +136,9 @@ def _kind(mark: ExerciseMark) -> str | None:
 
 def said(mark: ExerciseMark) -> str:
     """The report of an exercise as text, or what became of it where there is none."""
-    if mark.verdict:
-        return to_text(verdict_from_json(mark.exercise, mark.verdict))
+    verdict = told(mark)
+    if verdict is not None:
+        return to_text(verdict)
     return f"{mark.exercise}: {WORDS[mark.status]}."
 
 

@@ -10,10 +10,11 @@ from typing import Any
 
 from utils.classroom.exports import total
 from utils.classroom.known import chapters
-from utils.classroom.marks import ExerciseMark, Graded, verdict_from_json
+from utils.classroom.marks import ExerciseMark, Graded
 from utils.classroom.pages import file_name, render, report_style, without_style
 from utils.classroom.points import Points, number
 from utils.classroom.store import Standing, Store
+from utils.classroom.told import told
 from utils.grading.report import to_html
 
 SENTENCES = {
@@ -97,6 +98,5 @@ def _marks(slug: str, graded: Graded, points: Points) -> Iterator[dict[str, Any]
 
 
 def _report(mark: ExerciseMark):
-    if not mark.verdict:
-        return None
-    return without_style(to_html(verdict_from_json(mark.exercise, mark.verdict)))
+    verdict = told(mark)
+    return None if verdict is None else without_style(to_html(verdict))

@@ -16,7 +16,7 @@ def error_like(said: dict) -> BaseException:
     kind, text, line = (str(said.get(part, ""))[:600] for part in ("kind", "text", "line"))
     if kind == "TimeUp":
         return TimeUp()
-    known = [_errors().get(str(base)) for base in (kind, *_listed(said.get("bases")))]
+    known = [known_errors().get(str(base)) for base in (kind, *_listed(said.get("bases")))]
     base = next(filter(None, known), Exception)
     name = kind if kind.isidentifier() else "Error"
     made = base if base.__name__ == kind else type(name, (base,), {"__str__": _first})
@@ -32,7 +32,7 @@ def _listed(told: object) -> list:
 
 
 @functools.cache
-def _errors() -> dict[str, type]:
+def known_errors() -> dict[str, type]:
     """Kinds of errors that are the same on both sides: Python's own, torch's and einops'. An interrupt is not one."""
     import einops
 

@@ -38,7 +38,7 @@ def error_sentence(error: BaseException) -> str:
 
 
 # What torch's errors say, and what helps, where their own words do not.
-_REMEDIES = (
+REMEDIES = (
     (  # two dtypes meet, or a number is too large for one
         ("same dtype", "expected scalar type", "scalar type", "without overflow"),
         "Inputs come in float32, float64 and bfloat16: give what you make the input's dtype (dtype=x.dtype), and use "
@@ -56,7 +56,7 @@ _REMEDIES = (
 
 
 def _remedy(said: str) -> str:
-    return next((f" {help}" for words, help in _REMEDIES if any(word in said for word in words)), "")
+    return next((f" {help}" for words, help in REMEDIES if any(word in said for word in words)), "")
 
 
 def describe_error(error: BaseException) -> str:
