@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from utils.classroom import canvas, exports
+from utils.classroom import canvas, exports, moodle
 from utils.classroom.known import chapters
 from utils.classroom.marks import Cell, ExerciseMark, Graded, Notebook, Submission, verdict_as_json
 from utils.classroom.points import Points
@@ -223,6 +223,74 @@ def test_a_gradebook_keeps_its_way_of_writing(change, keep, fill):
     assert done.rows == 1
     mark = ";" if ";" in given else ","
     assert text == given.replace(mark.join(("ben", "A", "1")), mark.join(("ben", "A", "26")))
+
+
+WORKSHEET = (
+    'Identifier,"Full name","Email address",Status,Grade,"Maximum Grade","Grade can be changed",'
+    '"Last modified (submission)","Last modified (grade)","Feedback comments"\n'
+    'Participant 4711,"Ann Lee",ann@x.org,"Submitted for grading",,26.00,Yes,"Monday, 3 March 2031, 10:00 AM",-,\n'
+    'Participant 4712,"Ann Lee",ann2@x.org,"Submitted for grading",1.00,26.00,Yes,-,-,"Well, ""done"""\n'
+    'Participant 4713,"=Eve",eve@x.org,"No submission",3.00,26.00,No,-,-,\n'
+    'Participant 47,"Ben",ben@x.org,"No submission",2.00,26.00,Yes,-,-,\n'
+)
+
+
+@pytest.fixture
+def fill_moodle(store, tmp_path):
+    def go(text=WORKSHEET, chapter=None):
+        (tmp_path / "sheet.csv").write_bytes(text.encode())
+        done = moodle.fill(store, Points(), tmp_path / "sheet.csv", tmp_path / "moodle.csv", chapter)
+        return done, list(csv.reader(io.StringIO((tmp_path / "moodle.csv").read_bytes().decode(), newline="")))
+
+    return go
+
+
+def test_moodle_keeps_everything_but_the_grades(keep, fill_moodle):
+    keep("Ann Lee (4712)", "+++++")
+    keep("Eve (4713)", "+++++")
+    keep("Ben", "+++++")
+    keep("Cid (9)", "+++++")
+    done, after = fill_moodle()
+    before = list(csv.reader(io.StringIO(WORKSHEET)))
+    assert {(i, j) for i, row in enumerate(before) for j, cell in enumerate(row) if after[i][j] != cell} == {(2, 4)}
+    assert (after[2][4], done.rows) == ("26", 1), "all of 13 points are all of Moodle's 26"
+    assert done.notes == [
+        "Ben is in no row of sheet.csv.",
+        "Cid (9) is in no row of sheet.csv.",
+        "Eve (4713) has a grade that is locked in Moodle, and keeps it.",
+    ]
+
+
+def test_moodle_takes_one_chapter(keep, fill_moodle, one_sentence):
+    keep("Ann Lee (4711)", "+++++")
+    keep("Ann Lee (4711)", "+", chapter="06_mlp")
+    with pytest.raises(ClassProblem, match="04_layernorm, 06_mlp: say which with --chapter") as problem:
+        fill_moodle()
+    one_sentence(problem.value)
+    assert fill_moodle(chapter=CHAPTER)[1][1][4] == "26"
+    assert fill_moodle(chapter="06_mlp")[1][1][4] == "2.89"
+
+
+@pytest.mark.parametrize(
+    "change, why",
+    [
+        (("Identifier", "ID"), "has no columns Identifier and Grade"),
+        (("Grade,", "Bewertung,"), "has no columns Identifier and Grade"),
+        (('"Maximum Grade"', "Scale"), "grades by a scale of words"),
+    ],
+)
+def test_a_worksheet_that_does_not_fit(change, why, keep, fill_moodle, one_sentence):
+    keep("Ann Lee (4711)", "+++++")
+    with pytest.raises(ClassProblem, match=why) as problem:
+        fill_moodle(WORKSHEET.replace(*change, 1))
+    one_sentence(problem.value)
+
+
+def test_a_worksheet_with_long_texts_is_read(keep, store, tmp_path):
+    keep("Ann Lee (4711)", "+++++")
+    (tmp_path / "sheet.csv").write_text(WORKSHEET.replace('Well, ""done""', "x" * 200_000))
+    assert moodle.fill(store, Points(), tmp_path / "sheet.csv", tmp_path / "moodle.csv").rows == 1
+    assert "x" * 200_000 in (tmp_path / "moodle.csv").read_text()
 
 
 def test_marks_of_another_book_are_not_exported(store, keep, tmp_path):

@@ -71,6 +71,20 @@ def test_a_canvas_gradebook_is_filled(grade, hand_in, make_notebook, tmp_path):
     assert (tmp_path / "out" / "canvas.csv").read_text().splitlines()[-1] == '"Lee, Ann",11,10'
 
 
+def test_a_moodle_worksheet_is_filled(grade, hand_in, make_notebook, tmp_path):
+    hand_in("Ann Lee_4711_assignsubmission_file_/05_attention.ipynb", make_notebook(all_others="return 1"))
+    (tmp_path / "g.csv").write_text("Identifier,Full name,Grade,Maximum Grade\nParticipant 4711,Ann Lee,,10.00\n")
+    assert grade(hand_in.folder, "--moodle", tmp_path / "g.csv").exit_code == 0
+    assert (tmp_path / "out" / "moodle.csv").read_text().splitlines()[-1] == "Participant 4711,Ann Lee,10,10.00"
+
+
+@pytest.mark.parametrize("option", ["--canvas", "--moodle"])
+def test_a_gradebook_that_is_not_there_is_told_before_anything_is_graded(option, grade, hand_in, tmp_path, one_sentence):
+    problem = grade(hand_in("ann/05_attention.ipynb"), option, tmp_path / "none.csv").exception
+    assert "none.csv cannot be read" in one_sentence(problem)
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_fault_of_the_books_ends_with_1(grade, hand_in, make_notebook):
     hand_in("ann/05_attention.ipynb", make_notebook({"05.1": "return 1  # fake: breaks"}))
     result = grade(hand_in.folder)

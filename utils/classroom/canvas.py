@@ -4,31 +4,19 @@ Canvas takes the same file back. Rows are found by Canvas's own number of a stud
 it, else by login, id or name; whoever cannot be found is told, and nobody is guessed.
 """
 
-import csv
-import io
 import re
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from utils.classroom.exports import total
+from utils.classroom.gradebook import ACCOUNT, Filled, Gradebook, scaled
 from utils.classroom.known import chapters
-from utils.classroom.points import Points, number
+from utils.classroom.points import Points
 from utils.classroom.problems import ClassProblem
 from utils.classroom.store import Store
 
-_ACCOUNT = re.compile(r"(?P<name>.*) \((?P<account>\d+)\)")
 _COLUMN_ID = re.compile(r"\s*\(\d+\)\s*$")
 PERSON = ("ID", "SIS Login ID", "SIS User ID")
 POSSIBLE = "pointspossible"
-
-
-@dataclass
-class Filled:
-    """What was done: columns by chapter, rows filled, and a sentence for each thing that a teacher should know."""
-
-    columns: dict[str, str] = field(default_factory=dict)
-    rows: int = 0
-    notes: list[str] = field(default_factory=list)
 
 
 def fill(store: Store, points: Points, exported: Path, target: Path) -> Filled:
@@ -39,8 +27,8 @@ def fill(store: Store, points: Points, exported: Path, target: Path) -> Filled:
     Raises:
         ClassProblem: the file is no gradebook of Canvas's, or no column or several fit a chapter.
     """
-    text, dialect = _read(exported)
-    rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=dialect.delimiter))
+    book = Gradebook(exported, "the gradebook from Canvas")
+    rows = book.rows
     header = next((row for row in rows if "Student" in row and "ID" in row), None)
     if header is None:
         raise ClassProblem(f"{exported} has no columns Student and ID: export the gradebook from Canvas again.")
@@ -57,34 +45,10 @@ def fill(store: Store, points: Points, exported: Path, target: Path) -> Filled:
             filled.notes.append(f"{standing.submission.student} is in no row of {exported.name}, or in several.")
             continue
         earned, possible = total(standing, points)
-        row += [""] * (at + 1 - len(row))
-        row[at] = number(earned / possible * (people.possible(at) or possible) if possible else 0.0)
+        book.put(row, at, scaled(earned, possible, people.possible(at)))
         filled.rows += 1
-    held = io.StringIO(newline="")
-    csv.writer(held, delimiter=dialect.delimiter, lineterminator=dialect.line_end).writerows(rows)
-    target.write_bytes((dialect.mark + held.getvalue()).encode("utf-8"))
+    book.write(target)
     return filled
-
-
-@dataclass(frozen=True)
-class _Dialect:
-    delimiter: str
-    line_end: str
-    mark: str  # "\ufeff" or ""
-
-
-def _read(path: Path) -> tuple[str, _Dialect]:
-    try:
-        text = path.read_bytes().decode("utf-8")
-    except OSError as why:
-        raise ClassProblem(f"{path} cannot be read ({why.strerror}): check the path.") from why
-    except UnicodeDecodeError as why:
-        raise ClassProblem(f"{path} is not UTF-8: export the gradebook from Canvas again, and do not edit it.") from why
-    mark = "\ufeff" if text.startswith("\ufeff") else ""
-    text = text.removeprefix("\ufeff")
-    first = text.split("\n", 1)[0]
-    delimiter = ";" if first.count(";") > first.count(",") else ","
-    return text, _Dialect(delimiter, "\r\n" if first.endswith("\r") else "\n", mark)
 
 
 def _column(header: list[str], slug: str, path: Path) -> str:
@@ -123,7 +87,7 @@ class _People:
 
     def find(self, student: str) -> list[str] | None:
         """The one row of a student; None where there is none, or more than one."""
-        from_platform = _ACCOUNT.fullmatch(student)
+        from_platform = ACCOUNT.fullmatch(student)
         if from_platform:
             found = self._by_account.get(from_platform["account"], [])
             if len(found) == 1:

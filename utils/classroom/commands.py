@@ -2,6 +2,7 @@
 
 import json
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -44,6 +45,9 @@ def grade(
     canvas: Annotated[
         Path | None, typer.Option(help="A gradebook exported from Canvas; a filled copy is put into --out.")
     ] = None,
+    moodle: Annotated[
+        Path | None, typer.Option(help="A grading worksheet from Moodle; a filled copy is put into --out.")
+    ] = None,
     formats: Annotated[str, typer.Option(help="Which files of marks to write.")] = ",".join(FORMATS),
     no_sandbox: Annotated[
         bool, typer.Option("--no-sandbox", help="Run the notebooks as yourself, with all that you may do.")
@@ -61,9 +65,11 @@ def grade(
 
     slug = known.choose(chapter) if chapter else None
     worth = Points.from_file(points) if points else Points()
+    gradebooks = _Gradebooks(canvas, moodle)
+    gradebooks.look()
     _folder(out)
-    figures = _graded(submissions, out, slug, store, scheduler, workers, seed, not no_sandbox, worth, canvas, wanted,
-                      as_json)  # fmt: skip
+    figures = _graded(submissions, out, slug, store, scheduler, workers, seed, not no_sandbox, worth, gradebooks,
+                      wanted, as_json)  # fmt: skip
     if as_json:
         print(json.dumps(figures, ensure_ascii=False))
     else:
@@ -72,9 +78,25 @@ def grade(
         raise typer.Exit(1)
 
 
+@dataclass(frozen=True)
+class _Gradebooks:
+    """Files of learning platforms that are to be filled."""
+
+    canvas: Path | None
+    moodle: Path | None
+
+    def look(self) -> None:
+        """Read them once before a long run, so that a wrong path is told at once."""
+        from utils.classroom.gradebook import Gradebook
+
+        for path, what in ((self.canvas, "the gradebook from Canvas"), (self.moodle, "the worksheet from Moodle")):
+            if path:
+                Gradebook(path, what)
+
+
 def _graded(
     submissions: Path, out: Path, slug: str | None, url: str | None, scheduler: str | None, count: int | None,
-    seed: int | None, sandbox: bool, points, canvas: Path | None, formats: tuple[str, ...], quiet: bool,
+    seed: int | None, sandbox: bool, points, gradebooks: _Gradebooks, formats: tuple[str, ...], quiet: bool,
 ) -> dict:  # fmt: skip
     from utils.classroom import known
     from utils.classroom.intake import Intake
@@ -89,7 +111,7 @@ def _graded(
             summary = grade_class(iter(intake), store, lambda: workers(scheduler, count), setup, done)
         seconds = time.monotonic() - began
         try:
-            written, notes = _write(store, out, points, canvas, formats, intake.problems)
+            written, notes = _write(store, out, points, gradebooks, slug, formats, intake.problems)
         except OSError as why:
             raise ClassProblem(
                 f"{why.filename or out} cannot be written ({why.strerror}): "
@@ -110,10 +132,11 @@ def _graded(
         }
 
 
-def _write(store, out: Path, points, canvas: Path | None, formats, problems) -> tuple[list[str], list[str]]:
+def _write(
+    store, out: Path, points, gradebooks: _Gradebooks, chapter: str | None, formats, problems
+) -> tuple[list[str], list[str]]:
     """Everything that people read; gives the paths, and what a teacher should know about them."""
-    from utils.classroom import exports
-    from utils.classroom.canvas import fill
+    from utils.classroom import canvas, exports, moodle
     from utils.classroom.feedback import write_feedback
     from utils.classroom.report import teachers_page
 
@@ -130,10 +153,12 @@ def _write(store, out: Path, points, canvas: Path | None, formats, problems) -> 
     if "junit" in formats:
         exports.write_junit(store, out / "junit.xml")
         written.append(str(out / "junit.xml"))
-    if canvas:
-        filled = fill(store, points, canvas, out / "canvas.csv")
+    if gradebooks.canvas:
+        notes += canvas.fill(store, points, gradebooks.canvas, out / "canvas.csv").notes
         written.append(str(out / "canvas.csv"))
-        notes = filled.notes
+    if gradebooks.moodle:
+        notes += moodle.fill(store, points, gradebooks.moodle, out / "moodle.csv", chapter).notes
+        written.append(str(out / "moodle.csv"))
     return written, notes
 
 

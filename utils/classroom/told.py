@@ -2,10 +2,10 @@
 
 An answer chooses the words of its errors, the names of its classes and every number that it gives, on inputs that
 nobody is to know; what it has kept from one exercise it can say in the next. So a page holds no text that was made
-while the answer ran, unless it stands in the student's own cell, in the book, or is one that Python or torch says about
-shapes, dtypes and names. Of fresh inputs it also holds no value: places, counts, lengths, and where a result is right. On
-inputs that are in the notebook for all to see it holds one value, or 40 characters of a text. So what is left for an
-answer to choose is a few small numbers and places, too little to hold the inputs.
+while the answer ran, unless it stands in the student's own cell or in the book, or is what Python or torch says about
+shapes, dtypes and names. Of fresh inputs it also holds no value: places, counts, lengths, and where a result is right.
+On inputs that are in the notebook for all to see it holds one value, or 40 characters of a text. So what is left for
+an answer to choose is a few small numbers and places, too little to hold the inputs.
 """
 
 import functools
