@@ -1,8 +1,10 @@
 """How many points an exercise is worth: its difficulty, unless a file says otherwise."""
 
+import functools
 import tomllib
 from pathlib import Path
 
+from utils.classroom.known import chapters
 from utils.classroom.marks import ExerciseMark
 from utils.classroom.problems import ClassProblem
 
@@ -11,9 +13,13 @@ class Points:
     """Points by exercise. Where no file gives them, an exercise is worth its difficulty, 1 to 5."""
 
     def __init__(self, given: dict[str, float] | None = None):
+        self._given = given or {}
+
+    @functools.cached_property
+    def _worth(self) -> dict[str, float]:
         from utils.exercises import all_exercises
 
-        self._worth = {e.id: float(e.difficulty) for e in all_exercises()} | (given or {})
+        return {e.id: float(e.difficulty) for e in all_exercises()} | self._given
 
     def worth(self, exercise: str) -> float:
         return self._worth[exercise]
@@ -41,9 +47,7 @@ class Points:
 
 
 def _expanded(path: Path, table: dict) -> dict[str, float]:
-    from utils.exercises import all_exercises
-
-    known = [e.id for e in all_exercises()]
+    known = [exercise for chapter in chapters().values() for exercise in chapter.exercises]
     given: dict[str, float] = {}
     for name in sorted(table, key=len):  # chapters first, so that an exercise of its own wins
         value = table[name]

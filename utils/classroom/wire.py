@@ -14,7 +14,8 @@ from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import torch
-from safetensors.torch import load, save
+from safetensors import TensorSpec, serialize
+from safetensors.torch import load
 from torch import Tensor
 
 from utils.grading.plain import Refused, odd_tensor
@@ -49,11 +50,9 @@ class Channel:
             Gone: the other side has ended or does not read.
         """
         text = json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
-        blob = save({str(i): tensor for i, tensor in enumerate(tensors)}) if tensors else b""
+        blob = _packed(tensors) if tensors else b""
         self.written += len(text) + len(blob)
-        self._try(lambda: self.sock.sendall(HEAD.pack(len(text), len(blob)) + text))
-        if blob:
-            self._try(lambda: self.sock.sendall(blob))
+        self._try(lambda: self.sock.sendall(b"".join((HEAD.pack(len(text), len(blob)), text, blob))))
 
     def receive(self) -> tuple[Any, dict[str, Tensor]]:
         """The next frame: its index and its tensors by name.
@@ -151,16 +150,25 @@ class Writer:
         value = value.detach()
         if value.dtype in _COMPLEX:
             return ["complex", self.tensor(torch.view_as_real(value.resolve_conj()).contiguous())]
-        dense = value.resolve_neg().contiguous()
-        again = any(dense.data_ptr() == other.data_ptr() for other in self.tensors) and dense.numel()
-        self.tensors.append(dense.clone() if again or _shared(dense) else dense)
+        self.tensors.append(value.resolve_neg().contiguous())
         place = len(self.tensors) - 1
         return ["T", place] if value.is_contiguous() or not self.strides else ["S", place, list(value.stride())]
 
 
-def _shared(dense: Tensor) -> bool:
-    """Whether a tensor is a part of a larger memory: safetensors writes whole ones only."""
-    return dense.untyped_storage().nbytes() != dense.numel() * dense.element_size()
+def _packed(tensors: list[Tensor]) -> bytes:
+    """Dense tensors as safetensors, named by their places; read from their memory, which several may share."""
+    dense = [tensor.cpu() for tensor in tensors]
+    return serialize(
+        {
+            str(i): TensorSpec(
+                dtype=str(tensor.dtype).removeprefix("torch."),
+                shape=tensor.shape,
+                data_ptr=tensor.data_ptr(),
+                data_len=tensor.nbytes,
+            )
+            for i, tensor in enumerate(dense)
+        }
+    )
 
 
 _FAST = frozenset({str, int, bool, type(None)})

@@ -223,7 +223,18 @@ def _tensor_values(path: str, got: Tensor, want: Tensor, exact: Any, visible: Te
     if not want.is_floating_point():
         bad = got != want
         return Difference("value", path, got, want, "", bad=bad) if bool(bad.any()) else None
+    if got.dtype == want.dtype and torch.equal(got, want):
+        return None
     g, w = got.double(), want.double()
+    exact = exact.double() if isinstance(exact, Tensor) and exact.shape == w.shape else None
+    if visible is None:
+        gap = (g - w).abs()
+        worst, honest = float(gap.max()), 0.0 if exact is None else float((w - exact).abs().max())
+        if math.isfinite(worst) and math.isfinite(honest):  # so are all values, as nearly always
+            tolerance = allowed(w, honest, kind_of(want))
+            if worst <= tolerance:
+                return None
+            return Difference("value", path, got, want, "", worst, tolerance, gap > tolerance)
     shown = torch.ones_like(w, dtype=torch.bool) if visible is None else visible.expand(w.shape)
     same_odd = ~torch.isfinite(w) & ((g == w) | (torch.isnan(g) & torch.isnan(w)))
     odd = shown & ~torch.isfinite(g) & ~same_odd
@@ -233,8 +244,8 @@ def _tensor_values(path: str, got: Tensor, want: Tensor, exact: Any, visible: Te
         return Difference("finite", path, got, want, message, bad=odd)
     finite = shown & torch.isfinite(w)
     honest = 0.0
-    if isinstance(exact, Tensor) and exact.shape == w.shape:
-        error = (w - exact.double()).abs()[finite]
+    if exact is not None:
+        error = (w - exact).abs()[finite]
         error = error[torch.isfinite(error)]
         honest = float(error.max()) if error.numel() else 0.0
     tolerance = allowed(w[finite], honest, kind_of(want))

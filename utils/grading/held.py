@@ -24,7 +24,7 @@ import numpy
 import torch
 import torch.nn.functional
 
-from utils.grading import settings
+from utils.grading import settings, watch
 from utils.grading.raised import TimeUp
 from utils.grading.settings import Settings, standard
 
@@ -128,9 +128,23 @@ class Patches:
             raise TimeUp
 
 
+class Beyond(Patches):
+    """The door to an answer that runs in another process, and can change nothing in this one."""
+
+    def __init__(self):
+        self.timeout, self.changed = None, []
+
+    def call(self, answer: Callable, *args: Any) -> Any:
+        return answer(*args)
+
+
 @contextmanager
 def originals(timeout: float | None = None) -> Iterator[Patches]:
     """While the grader works: Python's and torch's own functions and settings, whatever the notebook did to them."""
+    if watch.runs_elsewhere():
+        with standard():
+            yield Beyond()
+        return
     patches = Patches(timeout)
     patches.off()
     try:

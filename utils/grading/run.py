@@ -15,6 +15,7 @@ import torch
 
 from utils.grading.raised import TimeUp
 from utils.grading.settings import TORCH
+from utils.grading.watch import runs_elsewhere
 
 PRINT_LIMIT = 2000
 
@@ -74,16 +75,18 @@ def run(fn: Callable[[], Any], *, learners: bool = False) -> Outcome:
 def settings_restored() -> Iterator[None]:
     """Random states and torch's settings are afterwards as they were before, so that every run begins alike.
 
-    numpy's state, which takes long to read, is put back once, after the whole grading.
+    numpy's state, which takes long to read, is put back once, after the whole grading. An answer that runs in another
+    process can reach no settings of this one.
     """
     state = torch.get_rng_state()
     cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
     python = random.getstate()
-    before = [get() for get, _ in TORCH]
+    settings = [] if runs_elsewhere() else TORCH
+    before = [get() for get, _ in settings]
     try:
         yield
     finally:
-        for (get, put), value in zip(TORCH, before, strict=True):
+        for (get, put), value in zip(settings, before, strict=True):
             now = get()
             if now is not value and now != value:
                 put(value)

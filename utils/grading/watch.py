@@ -197,6 +197,11 @@ def elsewhere() -> Iterator[None]:
         _elsewhere.pop()
 
 
+def runs_elsewhere() -> bool:
+    """Whether the answers that are called now run in another process."""
+    return bool(_elsewhere)
+
+
 def forbidden_now() -> tuple[str, ...]:
     """What the answer that is called now may not call."""
     return _now[-1].forbidden if _now else ()

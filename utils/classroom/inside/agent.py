@@ -40,6 +40,8 @@ def preload(settings: dict) -> None:
 
     torch.set_num_threads(1)
     book.install(settings["models"])
+    with settings_restored(), watching(("softmax",)):  # torch makes much of this at its first use
+        torch.einsum("i,i->", torch.ones(2).softmax(0), torch.ones(2, requires_grad=True)).backward()
 
 
 class Agent(Peer):
