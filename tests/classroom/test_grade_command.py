@@ -79,7 +79,7 @@ def test_a_moodle_worksheet_is_filled(grade, hand_in, make_notebook, tmp_path):
 
 
 @pytest.mark.parametrize("option", ["--canvas", "--moodle"])
-def test_a_gradebook_that_is_not_there_is_told_before_anything_is_graded(option, grade, hand_in, tmp_path, one_sentence):
+def test_a_gradebook_that_is_not_there_is_told_before_grading(option, grade, hand_in, tmp_path, one_sentence):
     problem = grade(hand_in("ann/05_attention.ipynb"), option, tmp_path / "none.csv").exception
     assert "none.csv cannot be read" in one_sentence(problem)
     assert not (tmp_path / "out").exists()

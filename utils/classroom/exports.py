@@ -20,8 +20,8 @@ from utils.classroom.told import told
 from utils.grading.report import to_text
 from utils.grading.text import harmless
 
-# What a spreadsheet would run as a formula.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+# What a spreadsheet would run as a formula: also in wide letters, and after what another country takes for a new cell.
+_FORMULA = re.compile(r"(^|[;,|\t\n]\s*)(?=[=+\-@＝＋－＠\t])")
 # Characters that XML 1.0 does not have.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 WORDS = {
@@ -156,13 +156,12 @@ def exercises_of(store: Store) -> list[str]:
 
 
 def plain(text: str) -> str:
-    """Text that a spreadsheet takes for text.
+    """Text that a spreadsheet takes for text, whichever sign it takes for the end of a cell.
 
-    >>> plain("=1+1"), plain("Ann")
-    ("'=1+1", 'Ann')
+    >>> plain("=1+1"), plain("Ann"), plain("Ann;=1+1")
+    ("'=1+1", 'Ann', "Ann;'=1+1")
     """
-    text = harmless(text)
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    return _FORMULA.sub(r"\1'", harmless(text))
 
 
 def xml(text: str) -> str:

@@ -48,4 +48,4 @@ def file_name(student: str) -> str:
     """
     letters = unicodedata.normalize("NFKD", student).encode("ascii", "ignore").decode().lower()
     words = re.sub(r"[^a-z0-9]+", "-", letters).strip("-")[:50] or "student"
-    return f"{words}-{hashlib.sha256(student.encode('utf-8', 'replace')).hexdigest()[:16]}"
+    return f"{words}-{hashlib.sha256(student.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"

@@ -4,6 +4,7 @@ One file, no network, light and dark. It is made in one pass over the marks; onl
 very large class the table of marks shows the first students and leaves the rest to the CSV.
 """
 
+import functools
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -56,7 +57,6 @@ class Tally:
     notebooks: int = 0
     by_exercise: dict[str, Counter] = field(default_factory=lambda: defaultdict(Counter))
     mistakes: dict[tuple[str, str], list[str]] = field(default_factory=lambda: defaultdict(list))
-    sentences: dict[tuple[str, str], str] = field(default_factory=dict)
     unnamed: dict[str, Counter] = field(default_factory=lambda: defaultdict(Counter))
     trouble: list[tuple[str, str, str]] = field(default_factory=list)
     tables: dict[str, list[dict]] = field(default_factory=lambda: defaultdict(list))
@@ -91,8 +91,9 @@ class Tally:
         if not key:
             self.unnamed[mark.exercise][STAGES.get(mark.verdict["stage"], "other values")] += 1
             return
-        self.mistakes[mark.exercise, key].append(student)
-        self.sentences.setdefault((mark.exercise, key), mark.verdict["message"])
+        # A mistake that any exercise can have is told of each answer in its own words: "times 4" is not "times 32".
+        sentence = _message(mark.exercise, key) or mark.verdict["message"]
+        self.mistakes[mark.exercise, sentence].append(student)
 
 
 def in_order(slug: str) -> list[str]:
@@ -174,10 +175,10 @@ def _mistakes(tally: Tally, names: dict[str, str]) -> list[dict[str, Any]]:
         {
             "exercise": exercise,
             "name": names[exercise],
-            "message": _message(exercise, key) or tally.sentences[exercise, key],
+            "message": sentence,
             "who": [{"name": student, "file": file_name(student)} for student in who],
         }
-        for (exercise, key), who in tally.mistakes.items()
+        for (exercise, sentence), who in tally.mistakes.items()
     ]
     return sorted(found, key=lambda m: (-len(m["who"]), _number(m["exercise"]), m["message"]))
 
@@ -191,6 +192,7 @@ def _unnamed(tally: Tally, names: dict[str, str]) -> list[dict[str, Any]]:
     return sorted(found, key=lambda u: (-u["count"], _number(u["exercise"])))
 
 
+@functools.lru_cache(maxsize=4096)
 def _message(exercise: str, key: str) -> str | None:
     """What the book says about a wrong answer of this exercise; None for a mistake that any exercise can have."""
     from utils.exercises import exercise as find
