@@ -36,7 +36,7 @@ TABLE: dict[str, Allowance] = {
     "float32": Allowance(2.0**-23, 4.0, 16.0, 1e-3, 2.0**-149),
     "tf32": Allowance(2.0**-10, 1.0, 6.0, 5e-2, 2.0**-149),
     "float16": Allowance(2.0**-10, 1.0, 6.0, 5e-2, 2.0**-24),
-    "bfloat16": Allowance(2.0**-7, 1.0, 4.0, 1.5e-1, 2.0**-133),
+    "bfloat16": Allowance(2.0**-7, 1.0, 6.0, 1.5e-1, 2.0**-133),
     # a plain Python number: the learner may have reached it through float32
     "number": Allowance(2.0**-23, 8.0, 16.0, 1e-4),
 }
