@@ -162,7 +162,8 @@ def test_the_teacher_sees_misconceptions_with_counts_and_who(store, keep):
     assert "3 students 05.2 attention_scores" in page.text[:at], "with the book's own sentence"
     assert "ann , ben , cid" in page.text[at:] or "ann, ben, cid" in page.text[at:]
     assert page.text.index("1 student 05.2") > at, "the most frequent first"
-    assert "Wrong in another way" in page.text and "05.3 causal_mask 1" in page.text
+    assert "Wrong in another way" in page.text and "1 student 05.3 causal_mask" in page.text
+    assert "What they are told, and who It is None. dan" in page.text
 
 
 def test_a_mistake_that_any_exercise_can_have_is_told_in_each_answers_own_words(store, keep):

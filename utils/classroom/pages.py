@@ -8,6 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from utils.grading.page import words
 from utils.grading.text import harmless
 
 
@@ -20,6 +21,7 @@ def _templates():
         lstrip_blocks=True,
     )  # fmt: skip
     made.filters["plain"] = lambda text: harmless(str(text))
+    made.filters["prose"] = lambda text: Markup(words(harmless(str(text))))  # escaped, with code set as code
     return made
 
 
@@ -47,5 +49,5 @@ def file_name(student: str) -> str:
     'ann-onym-12-3fa673992309216b'
     """
     letters = unicodedata.normalize("NFKD", student).encode("ascii", "ignore").decode().lower()
-    words = re.sub(r"[^a-z0-9]+", "-", letters).strip("-")[:50] or "student"
-    return f"{words}-{hashlib.sha256(student.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
+    letters = re.sub(r"[^a-z0-9]+", "-", letters).strip("-")[:50] or "student"
+    return f"{letters}-{hashlib.sha256(student.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"

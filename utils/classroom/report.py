@@ -1,7 +1,8 @@
 """The teacher's page: what this class has understood and what it has not, who needs a word, and what went wrong.
 
-One file, no network, light and dark. It is made in one pass over the marks; only counts and names are held, and of a
-very large class the table of marks shows the first students and leaves the rest to the CSV.
+One file, no network, light and dark, and nothing in it of hidden inputs, for it may be shown in class. It is made in
+one pass over the marks; only counts and names are held, and of a very large class the table of marks shows the first
+students and leaves the rest to the CSV.
 """
 
 import functools
@@ -16,6 +17,7 @@ from utils.classroom.marks import ExerciseMark
 from utils.classroom.pages import file_name, render
 from utils.classroom.points import Points, number
 from utils.classroom.store import Standing, Store, marks
+from utils.classroom.told import told
 
 SIGNS = {
     "passed": ("✓", "good", "right"),
@@ -44,6 +46,7 @@ STAGES = {
 TROUBLE = ("timeout", "crashed", "not_run")
 UNWRITTEN = ("not_written", "missing")
 MOST_ROWS = 2_000
+MOST_EXAMPLES = 200  # of students whose mistake in an exercise has no name
 # An answer that more than this share of those who wrote one have alike is the usual one, and no sign of anything.
 USUAL, FEW = 0.1, 3
 
@@ -58,6 +61,7 @@ class Tally:
     by_exercise: dict[str, Counter] = field(default_factory=lambda: defaultdict(Counter))
     mistakes: dict[tuple[str, str], list[str]] = field(default_factory=lambda: defaultdict(list))
     unnamed: dict[str, Counter] = field(default_factory=lambda: defaultdict(Counter))
+    examples: dict[str, dict[str, list[str]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(list)))
     trouble: list[tuple[str, str, str]] = field(default_factory=list)
     tables: dict[str, list[dict]] = field(default_factory=lambda: defaultdict(list))
     notes: list[tuple[str, str]] = field(default_factory=list)
@@ -90,9 +94,11 @@ class Tally:
         key = mark.verdict.get("diagnosis")
         if not key:
             self.unnamed[mark.exercise][STAGES.get(mark.verdict["stage"], "other values")] += 1
+            if self.unnamed[mark.exercise].total() <= MOST_EXAMPLES:
+                self.examples[mark.exercise][told(mark).message].append(student)
             return
         # A mistake that any exercise can have is told of each answer in its own words: "times 4" is not "times 32".
-        sentence = _message(mark.exercise, key) or mark.verdict["message"]
+        sentence = _message(mark.exercise, key) or told(mark).message
         self.mistakes[mark.exercise, sentence].append(student)
 
 
@@ -176,16 +182,27 @@ def _mistakes(tally: Tally, names: dict[str, str]) -> list[dict[str, Any]]:
             "exercise": exercise,
             "name": names[exercise],
             "message": sentence,
-            "who": [{"name": student, "file": file_name(student)} for student in who],
+            "who": _linked(who),
         }
         for (exercise, sentence), who in tally.mistakes.items()
     ]
     return sorted(found, key=lambda m: (-len(m["who"]), _number(m["exercise"]), m["message"]))
 
 
+def _linked(students: list[str]) -> list[dict[str, str]]:
+    return [{"name": student, "file": file_name(student)} for student in students]
+
+
+def _most_first(item: tuple[str, list[str]]) -> tuple[int, str]:
+    message, students = item
+    return -len(students), message
+
+
 def _unnamed(tally: Tally, names: dict[str, str]) -> list[dict[str, Any]]:
     found = [
         {"exercise": e, "name": names[e], "count": counts.total(),
+         "examples": [(message, _linked(who)) for message, who in sorted(tally.examples[e].items(), key=_most_first)],
+         "more": max(0, counts.total() - MOST_EXAMPLES),
          "kinds": ", ".join(f"{kind} ({n})" for kind, n in counts.most_common())}
         for e, counts in tally.unnamed.items()
     ]  # fmt: skip
