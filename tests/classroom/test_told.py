@@ -189,3 +189,10 @@ def test_an_error_says_no_kept_secret_on_known_inputs_either(where):
 def test_a_cell_that_failed_before_there_were_inputs_says_all():
     given = "The cell with the answer raised SyntaxError: invalid syntax (<cell a1b2>, line 3)."
     assert message(given, where="") == given
+
+
+def test_a_process_that_ended_is_told_in_words_and_not_as_an_error():
+    given = Verdict("01.11", "t", False, "runs", "The answer raised Ended: the process has ended.", where=PUBLIC)
+    mark = ExerciseMark("01.11", "crashed", verdict_as_json(given))
+    assert told(mark) is None and _report(mark) is None
+    assert said(mark) == "01.11: ended its process."

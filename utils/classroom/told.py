@@ -42,8 +42,8 @@ _VALUES = (
 
 
 def told(mark: ExerciseMark) -> Verdict | None:
-    """The verdict of an exercise as its student may read it; None where there is none."""
-    if not mark.verdict:
+    """The verdict of an exercise as its student may read it; None where there is none, as of a process that ended."""
+    if not mark.verdict or mark.status == "crashed":
         return None
     verdict = verdict_from_json(mark.exercise, mark.verdict)
     return verdict if verdict.passed or verdict.stage == "there" else _Teller(mark, verdict).verdict()
