@@ -83,6 +83,11 @@ def test_numbers_written_as_text_stand_right_too():
     assert '<td style="text-align:left">1 of 2</td>' in html
 
 
+def test_a_number_that_is_missing_does_not_turn_its_column():
+    html = show.table([["a", "1.5"], ["b", None]], ["name", "value"], **T).html
+    assert '<td style="text-align:right">1.5</td>' in html and '<td style="text-align:right">–</td>' in html
+
+
 def test_a_cell_keeps_its_spaces():
     assert "white-space:pre-wrap" in show.table([["a  b"]], ["text"], **T).html
     assert "white-space" not in show.table([["a b"]], ["text"], **T).html

@@ -102,3 +102,23 @@ def test_plotly_draws_every_kind_with_its_axis_names_and_no_cloud_button(page, m
         assert all(axis["title"]["text"] in words for axis in axes), kind
         buttons = page.evaluate("[...document.querySelectorAll('.modebar-btn')].map(b => b.dataset.title)")
         assert buttons and not [title for title in buttons if "hare" in title or "loud" in title], kind
+
+
+def test_no_band_is_left_free_above_a_legend_or_a_color_bar(page, makers):
+    put(page, "<div id='figure'></div>")
+    page.add_script_tag(path=str(files("plotly") / "package_data" / "plotly.min.js"))
+    seen = 0
+    for kind, make in makers.items():
+        figure = make()
+        if not isinstance(figure, show.Figure):
+            continue
+        page.evaluate("spec => Plotly.newPlot('figure', spec.data, spec.layout, spec.config)", figure.spec)
+        above = page.evaluate(
+            """() => {
+              const top = e => e.getBoundingClientRect().top, figure = top(document.getElementById('figure'));
+              return [...document.querySelectorAll('.legend .traces, .cbfills rect')].map(e => top(e) - figure);
+            }"""
+        )
+        seen += bool(above)
+        assert not above or 0 <= min(above) < 20, (kind, above)
+    assert seen > 5

@@ -20,6 +20,7 @@ def _output(data):
     return nbformat.v4.new_output("display_data", data=data)
 
 
+PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII="  # one pixel
 PATIENCE = 240_000  # milliseconds that a page may take, on however busy a machine
 
 
@@ -29,13 +30,15 @@ def notebook():
     first = show.heads([[[1, 0], [0.5, 0.5]]], ["a", " b"], title="First", note="See.")
     second = show.heads([[[1, 0], [0.25, 0.75]]], ["a", " b"], title="Second", note="See.")
     bars = show.bars({"a": 1, "b": 2}, title="Bars", note="b is larger.", x_name="label", y_name="value")
+    title, drawing, note = bars.bundles()
     outputs = [
-        {"text/html": first.html, "text/plain": first.text},
-        {PLOTLY: bars.spec, "text/plain": bars.text},
-        {"text/html": bundle.script() + second.html, "text/plain": second.text},
+        [{"text/html": first.html, "text/plain": first.text}],
+        [{PLOTLY: bars.spec, "text/plain": bars.text}],
+        [{"text/html": bundle.script() + second.html, "text/plain": second.text}],
+        [title, {**drawing, "image/png": PICTURE}, note],  # as JupyterLab saves a figure that it has drawn
     ]
     cells = [
-        nbformat.v4.new_code_cell("", id=f"cell-{place}", execution_count=1, outputs=[_output(data)])
+        nbformat.v4.new_code_cell("", id=f"cell-{place}", execution_count=1, outputs=[*map(_output, data)])
         for place, data in enumerate(outputs)
     ]
     return nbformat.v4.new_notebook(cells=cells)
@@ -104,6 +107,23 @@ def test_a_trusted_notebook_is_drawn_whatever_the_order(opened):
     page.wait_for_function("document.querySelectorAll('.book-heads-box canvas').length == 4", timeout=PATIENCE)
     page.wait_for_selector(".jp-RenderedPlotly .main-svg", timeout=PATIENCE)
     assert page.locator(".jp-RenderedPlotly .xtitle").text_content() == "label"
+
+
+def test_the_picture_of_a_saved_figure_is_turned_round_on_a_dark_page(opened):
+    """Until the pointer comes near, JupyterLab shows the picture that it saved, which was made for a light page."""
+    page = opened("trusted")
+    picture = page.locator(".plot-img[src]").last
+    picture.wait_for(timeout=PATIENCE)
+    for light, filters in (("true", "none"), ("false", "invert(1) hue-rotate(180deg) brightness(1.25)")):
+        page.evaluate("light => { document.body.dataset.jpThemeLight = light; }", light)
+        assert picture.evaluate("picture => getComputedStyle(picture).filter") == filters
+
+
+def test_a_screen_reader_is_told_what_an_attention_figure_is(opened):
+    page = opened("trusted")
+    page.wait_for_function("document.querySelectorAll('.book-heads-box canvas').length == 4", timeout=PATIENCE)
+    for name in ("First. See.", "Second. See."):
+        assert page.get_by_role("img", name=name, exact=True).count() == 1
 
 
 def test_a_notebook_from_elsewhere_shows_plotly_and_the_text_of_the_rest(opened):

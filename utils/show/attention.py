@@ -91,7 +91,8 @@ def heads(
     causal = _is_causal(grid)
     seen = np.where(_future(n_key), np.nan, grid) if causal else grid
     text = in_lines(title, _in_words(seen, tokens, names, causal), note)
-    return Heads(_html(_props(seen, tokens, names, causal), causal, title, note, text), text)
+    signed = bool(np.nanmin(seen) < 0)
+    return Heads(_html(_props(seen, tokens, names, causal), causal, signed, title, note, text), text)
 
 
 def _future(n: int) -> np.ndarray:
@@ -126,14 +127,15 @@ def _props(grid: np.ndarray, tokens: Sequence[Any], names: list[str], causal: bo
     return code.replace("<", "\\u003c")
 
 
-def _html(props: str, causal: bool, title: str, note: str, text: str) -> str:
+def _html(props: str, causal: bool, signed: bool, title: str, note: str, text: str) -> str:
     name = "book-heads-" + hashlib.sha256(f"{title}\n{props}".encode()).hexdigest()[:12]
     masked = " Gray: the future, which is masked." if causal else ""
+    colors = " Blue: above 0; orange: below; stronger color: further from it." if signed else " Stronger color: more."
     body = (
         f'{_STYLE}<div class="book-heads-box" id="{name}" role="img" aria-label="{escape(f"{title}. {note}")}">'
         f'<span style="opacity:.75">{_WAITING}</span></div>'
         f'<div style="font-size:.85em;opacity:.85">Row: the token that asks (destination, query_pos). '
-        f"Column: the token it looks at (source, key_pos).{masked}</div>"
+        f"Column: the token it looks at (source, key_pos).{colors}{masked}</div>"
     )
     script = f"<script>{bundle.QUEUE_SCRIPT % props}</script>"
     return figure_html(title, body, note, after=folded_text(text, unfolded=True) + script)

@@ -56,6 +56,9 @@ def bars(
     height = max(200, 22 * len(labels) * len(names) + 70) if flat else 300
     legend = [trace["name"] for trace in data]
     line = _baseline(baseline, baseline_name, flat)
+    if line and len(data) == 1:
+        data[0]["showlegend"] = False  # the axis says what the bars are; the legend is for the line
+    legend += [shape["name"] for shape in line.get("shapes", ())]
     layout = theme.layout(
         min(height, 900), legend=legend, bargap=0.25, barmode="group" if series else "overlay", **axes, **line
     )
@@ -125,23 +128,20 @@ def _trace(labels: list[str], values: np.ndarray, name: str, color: str, hatch: 
         across: theme.plotly_texts(labels),
         "marker": {"color": color, **({"pattern": pattern} if hatch else {})},
         "hovertemplate": f"{theme.plotly_text(x_name)} %{{{across}}}<br>"
-        f"{theme.plotly_text(name)}: %{{{along}:.4g}}<extra></extra>",
+        f"{theme.plotly_text(name)}: %{{{along}}}<extra></extra>",
     }
 
 
 def _baseline(value: float | None, name: str, flat: bool) -> dict:
-    """The line to compare with, across the bars, and its words at the line's far end."""
+    """The line to compare with, across the bars. Its words are in the legend, where no bar covers them."""
     if value is None:
         return {}
-    at, line = tidy(float(value)), {"color": theme.INK, "dash": "dash", "width": 1.5}
-    words = {"text": theme.plotly_text(f"{name} ({short(float(value))})"), "showarrow": False, "yanchor": "bottom"}
-    if flat:
-        shape = {"type": "line", "x0": at, "x1": at, "yref": "paper", "y0": 0, "y1": 1, "line": line}
-        words |= {"x": at, "yref": "paper", "y": 0, "xanchor": "left", "xshift": 4}
-    else:
-        shape = {"type": "line", "y0": at, "y1": at, "xref": "paper", "x0": 0, "x1": 1, "line": line}
-        words |= {"y": at, "xref": "paper", "x": 1, "xanchor": "right"}
-    return {"shapes": [shape], "annotations": [words]}
+    at, line = tidy(float(value)), {"color": theme.INK, "dash": "dash", "width": 2}
+    where = {"x0": at, "x1": at, "yref": "paper", "y0": 0, "y1": 1}
+    if not flat:
+        where = {"y0": at, "y1": at, "xref": "paper", "x0": 0, "x1": 1}
+    name = theme.plotly_text(f"{name} ({short(float(value))})")
+    return {"shapes": [{"type": "line", "name": name, "showlegend": True, "line": line, **where}]}
 
 
 def _in_words(labels: list[str], heights: np.ndarray, names: list[str], chosen: np.ndarray | None, x_name: str) -> str:

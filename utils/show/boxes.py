@@ -194,7 +194,7 @@ def _row(row: Any, columns: list[str], place: int) -> list[Any]:
 
 
 def _stands_right(column: list[Any]) -> bool:
-    filled = [value for value in column if not isinstance(value, str) or value]
+    filled = [value for value in column if value is not None and value != ""]
     return bool(filled) and all(_is_number(value) for value in filled)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from utils.show import plain, theme
+from utils.show import guides, plain, theme
 from utils.show.display import Figure
 from utils.show.problem import ShowProblem
 from utils.show.values import describe, numbers, short, tidy_list
@@ -59,14 +59,19 @@ def lines(
                 "line": {"color": color, "dash": dash, "width": 2},
                 "marker": {"symbol": symbol, "size": 7, "color": color},
                 "hovertemplate": f"{theme.plotly_text(x_name)} {hover}<br>"
-                f"{theme.plotly_text(name)}: %{{y:.4g}}<extra></extra>",
+                f"{theme.plotly_text(name)}: %{{y}}<extra></extra>",
             }
         )
-    y_axis = theme.axis(y_name, **(_logarithmic(np.concatenate(list(curves.values()))) if log_y else {}))
-    drawn = [*(_mark(name, at, log_x) for name, at in (marks or {}).items())]
+    values = list(curves.values())
+    beyond = {} if log_y else guides.room(values, levels or {})
+    y_axis = theme.axis(y_name, **(_logarithmic(np.concatenate(values)) if log_y else beyond))
     at_x = np.arange(len(places)) if isinstance(places[0], str) else np.log10(places) if log_x else np.array(places)
+    drawn = []
+    for name, at in (marks or {}).items():
+        corner = guides.corner(name, np.log10(at) if log_x else at, at_x, values, log_y)
+        drawn.append(guides.mark(name, at, log_x, corner))
     for name, at in (levels or {}).items():
-        drawn.append(_level(name, at, log_y, _clear(at, at_x, list(curves.values()), log_y)))
+        drawn.append(guides.level(name, at, log_y, guides.clear(at, at_x, values, log_y)))
     lines_ = {"shapes": [line for line, _ in drawn], "annotations": [word for _, word in drawn]} if drawn else {}
     layout = theme.layout(320, legend=list(curves), xaxis=x_axis, yaxis=y_axis, **lines_)
     body = [f"{y_name} against {x_name}", plain.curves(spoken, curves, x_name)]
@@ -111,7 +116,7 @@ def _places(x: Any, x_name: str, log_x: bool) -> tuple[list, list[str], dict, st
     else:
         places = tidy_list(numbers(x, "x", "x"), 6)
         spoken = [short(place) for place in places]
-        hover = "%{x:.4~g}"
+        hover = "%{x}"
         axis = theme.axis(x_name, zeroline=False, **(_logarithmic(np.array(places)) if log_x else {}))
     if len(places) > MOST_PLACES:
         raise ShowProblem(f"A curve may have {MOST_PLACES} places at most, but got {len(places)}: show every nth.")
@@ -123,11 +128,26 @@ def _logarithmic(values: np.ndarray) -> dict:
     some = values[np.isfinite(values) & (values > 0)]
     low, high = (float(np.log10(some.min())), float(np.log10(some.max()))) if some.size else (0.0, 0.0)
     if high - low > 3:
-        return {"type": "log", "exponentformat": "power", "dtick": int(np.ceil((high - low) / 8))}
-    if high - low < 1:
+        step = int(np.ceil((high - low) / 8))
+        powers = range(int(np.floor(low)) // step * step, int(np.ceil(high)) + 1, step)
+        return {"type": "log", "tickvals": [10.0**power for power in powers], "ticktext": [*map(_power, powers)]}
+    if high - low < 0.5:
         return {"type": "log", "exponentformat": "power"}
-    ticks = [step * 10.0**power for power in range(int(np.floor(low)), int(np.ceil(high)) + 1) for step in (1, 2, 5)]
+    steps = (1, 2, 5) if high - low > 1 else (1, 1.5, 2, 3, 5, 7)
+    ticks = [step * 10.0**power for power in range(int(np.floor(low)), int(np.ceil(high)) + 1) for step in steps]
     return {"type": "log", "tickvals": tidy_list(np.array(ticks)), "ticktext": [short(tick) for tick in ticks]}
+
+
+def _power(power: int) -> str:
+    """A power of ten in letters of one size; plotly sets its own larger than other labels.
+
+    >>> _power(0), _power(1), _power(-12)
+    ('1', '10', '10⁻¹²')
+    """
+    return str(10**power) if power in (0, 1) else "10" + str(power).translate(_RAISED)
+
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def _along(values: Any, length: int, name: str) -> np.ndarray:
@@ -153,42 +173,3 @@ def _band(name: str, edges: tuple[Any, Any], names: list[str], places: list) -> 
         "hoverinfo": "skip",
         "showlegend": False,
     }
-
-
-_LINE = {"color": theme.INK, "dash": "dot", "width": 1.5}
-
-
-def _mark(name: str, at: float, log: bool) -> tuple[dict, dict]:
-    """A vertical line and its words."""
-    where = {"x": float(np.log10(at)) if log else at, "yref": "paper", "y": 1, "xanchor": "left", "yanchor": "top"}
-    return (
-        {"type": "line", "x0": at, "x1": at, "yref": "paper", "y0": 0, "y1": 1, "line": _LINE},
-        {"text": theme.plotly_text(name), "showarrow": False, "xshift": 4, **where},
-    )
-
-
-_PLACES = {"right": (1, 0.7, 1.0), "left": (0, 0.0, 0.3), "center": (0.5, 0.35, 0.65)}  # x, and what words there cover
-
-
-def _clear(at: float, x: np.ndarray, curves: list[np.ndarray], log_y: bool) -> str:
-    """Where along a level its words are crossed least by the curves; the right end, if that is as good as another."""
-    across = (x - x.min()) / (np.ptp(x) or 1.0)
-    order = np.argsort(across, kind="stable")
-    with np.errstate(divide="ignore", invalid="ignore"):
-        heights = [np.log10(curve) if log_y else curve for curve in curves]
-        level = np.log10(at) if log_y else at
-    finite = np.concatenate([[level], *(height[np.isfinite(height)] for height in heights)])
-    grid, tall = np.linspace(0, 1, 101), 0.1 * np.ptp(finite)
-    above = np.array([np.interp(grid, across[order], height[order]) - level for height in heights])  # [curve place]
-    covered = ((above > 0) & (above < tall)).any(0)
-    return min(_PLACES, key=lambda end: covered[(grid >= _PLACES[end][1]) & (grid <= _PLACES[end][2])].sum())
-
-
-def _level(name: str, at: float, log: bool, end: str) -> tuple[dict, dict]:
-    """A horizontal line and its words, at this end of it."""
-    where = {"y": float(np.log10(at)) if log else at, "xref": "paper", "x": _PLACES[end][0], "xanchor": end}
-    where["yanchor"] = "bottom"
-    return (
-        {"type": "line", "y0": at, "y1": at, "xref": "paper", "x0": 0, "x1": 1, "line": _LINE},
-        {"text": theme.plotly_text(f"{name} ({short(at)})"), "showarrow": False, **where},
-    )

@@ -64,7 +64,7 @@ def lens(
         **theme.color_scale(0.0, max(1.0, largest), False),
     }
     layout = theme.layout(
-        int(np.clip(30 * n_layers + 70, 200, 640)) + slant(columns),
+        int(np.clip(30 * n_layers + 56, 120, 640)) + slant(columns),
         above=theme.COLORBAR,
         xaxis=theme.categories(columns, "position and input token"),
         yaxis=theme.categories(rows, "layer"),

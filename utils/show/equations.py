@@ -111,7 +111,7 @@ def _drawn(name: str, ends: list[np.ndarray], color: str, dash: str) -> dict:
         "x": [tidy(float(end[0])) for end in ends],
         "y": [tidy(float(end[1])) for end in ends],
         "line": {"color": color, "dash": dash, "width": 2.5},
-        "hovertemplate": f"{theme.plotly_text(name)}<br>(%{{x:.3g}}, %{{y:.3g}})<extra></extra>",
+        "hovertemplate": f"{theme.plotly_text(name)}<br>(%{{x}}, %{{y}})<extra></extra>",
     }
 
 

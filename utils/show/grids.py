@@ -55,9 +55,10 @@ def matrix(
         **theme.color_scale(*_extremes(grid), diverging),
     }
     if max(grid.shape) <= 8 if numbers_in_cells is None else numbers_in_cells:
-        trace |= {"texttemplate": "%{z:.3~g}", "textfont": {"size": 13}}
+        # As text, because plotly writes a hyphen for the minus of a number that it formats itself.
+        trace |= {"text": _written(grid), "texttemplate": "%{text}", "textfont": {"size": 13}}
     layout = theme.layout(
-        int(np.clip(26 * grid.shape[0] + 104, 150, 640)) + slant(column_labels),
+        int(np.clip(30 * grid.shape[0] + 52, 110, 640)) + slant(column_labels),
         above=theme.COLORBAR,
         # No standoff: with one, plotly writes a short name between two labels instead of below them.
         xaxis=theme.categories(column_labels, column_name, title={"text": theme.plotly_text(column_name)}),
@@ -95,6 +96,7 @@ def matrices(
     column_labels = labels_for(columns, grid.shape[2], column_name)
     panel = int(np.clip(14 * grid.shape[1], 90, 200))
     height = -(-len(grid) // ACROSS) * (panel + GAP)
+    middle = (-(-len(grid) // ACROSS) - 1) // 2 * ACROSS  # the first panel of the middle row
     data, axes, words = [], {}, []
     for place, name in enumerate(names):
         number = "" if place == 0 else str(place + 1)
@@ -103,9 +105,9 @@ def matrices(
         heatmap |= {"xaxis": f"x{number}", "yaxis": f"y{number}", "coloraxis": "coloraxis"}
         heatmap["hovertemplate"] = f"{theme.plotly_text(name)}<br>{heatmap['hovertemplate']}"
         data.append(heatmap)
-        # Names stand once: the columns' below the last panel of a column, the rows' beside the first of a row.
-        below = _outer(column_labels, column_name, place + ACROSS >= len(grid))
-        beside = _outer(row_labels, row_name, place % ACROSS == 0)
+        # Labels stand below the last panel of a column and beside the first of a row; each axis's name stands once.
+        below = _outer(column_labels, place + ACROSS >= len(grid))
+        beside = _outer(row_labels, place % ACROSS == 0, row_name if place == middle else "")
         axes[f"xaxis{number}"] = theme.categories(column_labels, "", domain=[left, right], anchor=f"y{number}", **below)
         axes[f"yaxis{number}"] = theme.categories(
             row_labels, "", domain=[bottom, top], anchor=f"x{number}", autorange="reversed", **beside
@@ -118,18 +120,24 @@ def matrices(
         "cmax": scale["zmax"],
         "colorbar": theme.colorbar(value_name),
     }
-    room = 24 + slant(column_labels) if len(column_labels) <= MOST_LABELS else 24
-    layout = theme.layout(height + 38 + room, above=theme.COLORBAR, coloraxis=coloraxis, annotations=words, **axes)
+    labeled = max(15, slant(column_labels, min(ACROSS, len(grid)))) if len(column_labels) <= MOST_LABELS else 3
+    words.append(_words_at(column_name, 0.5, 0, "center", "top", 11) | {"yshift": -labeled})
+    room = labeled + 20
+    layout = theme.layout(height + room, above=theme.COLORBAR, coloraxis=coloraxis, annotations=words, **axes)
     layout["margin"] |= {"l": 8, "r": 8, "b": room}
     body = _in_words(grid, names, row_labels, column_labels)
     head = f"{len(names)} panels; rows: {row_name}, columns: {column_name}; the largest cells of each"
     return Figure(data, layout, title, note, f"{head}\n{body}")
 
 
-def slant(labels: list[str]) -> int:
-    """Pixels for labels that plotly turns where they do not fit side by side."""
+def slant(labels: list[str], panels: int = 1) -> int:
+    """Pixels for labels that plotly turns where they do not fit side by side, in so many panels side by side."""
     longest = max(len(label) for label in labels)
-    return min(80, 5 * longest) if longest * len(labels) > 60 else 0
+    return min(80, 5 * longest) if longest * len(labels) * panels > (60 if panels == 1 else 45) else 0
+
+
+def _written(grid: np.ndarray) -> list[list[str]]:
+    return [["" if np.isnan(value) else short(float(value)) for value in row] for row in grid]
 
 
 def _check_size(grid: np.ndarray) -> None:
@@ -154,7 +162,8 @@ def _heatmap(
         "x": theme.plotly_texts(columns),
         "y": theme.plotly_texts(rows),
         "hoverongaps": False,
-        "hovertemplate": f"{names[0]}: %{{y}}<br>{names[1]}: %{{x}}<br>{names[2]}: %{{z:.3g}}<extra></extra>",
+        "hovertemplate": f"{names[0]}: %{{y}}<br>{names[1]}: %{{x}}<br>{names[2]}: %{{z}}<extra></extra>",
+        "zhoverformat": ".3~g",
     }
 
 
@@ -185,11 +194,11 @@ def _words_at(text: str, x: float, y: float, xanchor: str, yanchor: str, size: i
     }
 
 
-def _outer(labels: list[str], name: str, named: bool) -> dict:
-    """An axis of a panel: a frame, and on an outer side its name, with the labels where there is room for them."""
-    shown = named and len(labels) <= MOST_LABELS
+def _outer(labels: list[str], outer: bool, name: str = "") -> dict:
+    """An axis of a panel: a frame, and on an outer side the labels where there is room for them."""
+    shown = outer and len(labels) <= MOST_LABELS
     tick = {"showticklabels": shown, "tickfont": {"size": 10}} if shown else {"showticklabels": False}
-    words = {"text": theme.plotly_text(name), "font": {"size": 11}} if named else {"text": ""}
+    words = {"text": theme.plotly_text(name), "font": {"size": 11}, "standoff": 6} if name else {"text": ""}
     return {"showline": True, "mirror": True, "title": words, **tick}
 
 

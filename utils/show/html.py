@@ -13,14 +13,18 @@ FAINT = "var(--jp-border-color1, #9e9e9e)"
 CODE = "var(--jp-code-font-family, monospace)"
 
 # For the plotly figure in the same output area as the note. Text in the theme's color, and words inside the plot on a
-# ground of the page's, or a curve would run through them; on a dark page a heatmap and its color bar turned round (hue
-# kept), so that zero is nearest to the page there too, and lines a little brighter.
-_PLOT = ".jp-OutputArea:has(.book-note) .js-plotly-plot "
+# ground or a rim of the page's, or a curve would run through them; on a dark page a heatmap and its color bar turned
+# round (hue kept), so that zero is nearest to the page there too, and lines a little brighter. A notebook that was
+# saved and opened again shows a picture, `.plot-img`, until the pointer comes near: that is turned as a whole.
+_AREA = ".jp-OutputArea:has(.book-note)"
+_PLOT = f"{_AREA} .js-plotly-plot "
 _TEXT = ":is([class$=tick],.infolayer g,.annotation,.scatterlayer) text"
 _THEME = (
     f"<style>{_PLOT}{_TEXT}{{fill:var(--jp-content-font-color1)!important}}"
+    f"{_PLOT}.textpoint text{{paint-order:stroke;stroke:var(--jp-layout-color0);stroke-width:3px}}"
     f"{_PLOT}.annotation .bg{{fill:var(--jp-layout-color0)!important;fill-opacity:.5!important}}"
     f"[data-jp-theme-light=false] {_PLOT}:is(.heatmaplayer,.cbfills){{filter:invert(1) hue-rotate(180deg)}}"
+    f"[data-jp-theme-light=false] {_AREA} .plot-img{{filter:invert(1) hue-rotate(180deg) brightness(1.25)}}"
     f"[data-jp-theme-light=false] {_PLOT}:is(.trace,.legend .layers){{filter:brightness(1.4)}}</style>"
 )
 

@@ -67,7 +67,7 @@ def points(
                 "textposition": [sides[index] for index in chosen],
                 "cliponaxis": False,
                 "marker": {"color": color, "symbol": symbol, "size": 9},
-                "hovertemplate": "%{hovertext}<br>(%{x:.3g}, %{y:.3g})<extra></extra>",
+                "hovertemplate": "%{hovertext}<br>(%{x}, %{y})<extra></extra>",
             }
         )
     same = {"scaleanchor": "x", "scaleratio": 1} if equal else {}

@@ -31,7 +31,7 @@ SEQUENTIAL = [[0, "#EAF1F7"], [0.25, "#A9CCE3"], [0.5, "#5B9CC9"], [0.75, "#1F6A
 # Zero is pale gray, below it orange, above it blue: two hues that no common color blindness confuses.
 DIVERGING = [[0, "#A63E00"], [0.25, "#F0B183"], [0.5, "#F3F1EE"], [0.75, "#8DBFE2"], [1, "#004C7F"]]
 
-COLORBAR = 24  # pixels above the plot that its color bar takes
+COLORBAR = 42  # pixels above the plot that its color bar takes
 LEGEND_WIDTH = 320  # pixels for a line of the legend on a page 400 pixels wide
 
 
@@ -59,6 +59,7 @@ def axis(name: str, **more: object) -> dict:
         "linecolor": RULE,
         "zerolinecolor": RULE,
         "ticks": "",
+        "hoverformat": ".4~g",  # by the axis, because a format in a hovertemplate writes a hyphen for the minus
         **more,
     }
 
@@ -75,14 +76,15 @@ def categories(labels: list[str], name: str, **more: object) -> dict:
 def layout(height: int, *, legend: list[str] | None = None, above: int = 0, **more: object) -> dict:
     """The layout that every plotly figure shares: `height` pixels, and what lies above it.
 
-    `legend`: its entries, none for a single one. `above`: more pixels above the plot, for a color bar say.
+    `legend`: its entries, none for a single one. `above`: more pixels above the plot, for a color bar say. Both only
+    make the figure taller: plotly itself moves the plot down by what they take on this page, and no further.
     """
     entries = legend if legend and len(legend) > 1 else []
     rows = -(-sum(45 + 7 * len(entry) for entry in entries) // LEGEND_WIDTH)
     return {
         "height": height + 20 * rows + above,
         "autosize": True,
-        "margin": {"l": 56, "r": 16, "t": 14 + 20 * rows + above, "b": 44},
+        "margin": {"l": 56, "r": 16, "t": 14, "b": 44},
         "paper_bgcolor": CLEAR,
         "plot_bgcolor": CLEAR,
         "font": {"family": FONT, "size": 12, "color": INK},
@@ -101,11 +103,12 @@ def colorbar(name: str, *, left: bool = False) -> dict:
     drawing that scrolls sideways.
     """
     return {
-        "title": {"text": plotly_text(name), "side": "right"},
+        "title": {"text": f"{plotly_text(name)}\u2002", "side": "right"},
         "orientation": "h",
         "x": 0 if left else 1,
         "xanchor": "left" if left else "right",
-        "y": 1,
+        "y": 0.9999,  # at 1 plotly leaves half as much again free above it
+        "ypad": 4,
         "yanchor": "bottom",
         "lenmode": "pixels",
         "len": 230,
