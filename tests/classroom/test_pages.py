@@ -104,6 +104,25 @@ def test_a_page_holds_the_students_own(keep, pages):
         assert words in page.text, words
 
 
+def test_a_page_says_where_to_begin(keep, pages):
+    calls = "def attention(x):\n    return attention_scores(q, k)"
+    keep("ann", {"05.2": ("failed", "no_scale"), "05.7": ("failed", None, calls), "05.8": ("passed", None, calls)})
+    page = is_harmless(pages()[file_name("ann")])
+    assert page.text.count("It calls attention_scores , and that answer is not right yet either ( 05.2 )") == 1
+
+
+def test_a_page_does_not_speak_of_cells_above(store, pages):
+    from utils.exercises import exercise
+    from utils.grading.checking import not_written
+
+    said = verdict_as_json(not_written(exercise("05.1")))
+    notebook = Notebook(CHAPTER, (Cell("a", "code", "x", "05.1"),))
+    mark = ExerciseMark("05.1", "not_written", said)
+    store.keep(Submission("ann", "x"), notebook, True, Graded("ann", CHAPTER, notebook.digest, (mark,)))
+    (page,) = map(is_harmless, pages().values())
+    assert "project_heads is not written yet." in page.text and "above" not in page.text
+
+
 def test_a_page_holds_nothing_about_others(keep, pages):
     keep("ann", {"05.2": ("failed", "no_scale", "x = 'of ann'")})
     keep("ben", {"05.2": ("failed", "strict", "x = 'of ben'")}, notes=("About ben.",))

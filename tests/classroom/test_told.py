@@ -196,3 +196,21 @@ def test_a_process_that_ended_is_told_in_words_and_not_as_an_error():
     mark = ExerciseMark("01.11", "crashed", verdict_as_json(given))
     assert told(mark) is None and _report(mark) is None
     assert said(mark) == "01.11: ended its process."
+
+
+@pytest.mark.parametrize(
+    "exercise, stub, shown",
+    [
+        ("05.1", "", "project_heads is not written yet."),
+        ("05.7", "Write attention_scores here", "attention uses attention_scores, which is not written yet. Write that "
+         "first."),
+        ("07.1", "Write attention here", "transformer_block uses attention, which is not written yet. Write that first, or "
+         "call use(attention) in its place."),
+    ],
+)  # fmt: skip
+def test_what_is_not_written_is_told_without_what_helps_in_a_notebook_alone(exercise, stub, shown):
+    from utils.exercises import exercise as find
+    from utils.grading.checking import not_written
+
+    mark = ExerciseMark(exercise, "not_written", verdict_as_json(not_written(find(exercise), stub)))
+    assert told(mark).message == shown

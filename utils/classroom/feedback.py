@@ -3,6 +3,7 @@
 The reports are those of the notebook, made again from what was kept; inputs that nobody should know were never kept.
 """
 
+import re
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
@@ -84,6 +85,7 @@ def _chapter(standing: Standing, points: Points) -> dict[str, Any]:
 
 def _marks(slug: str, graded: Graded, points: Points) -> Iterator[dict[str, Any]]:
     names = {exercise: name for name, exercise in chapters()[slug].names.items()}
+    wrong = {names[mark.exercise]: mark.exercise for mark in graded.marks if not mark.passed}
     for mark in graded.marks:
         yield {
             "exercise": mark.exercise,
@@ -93,8 +95,18 @@ def _marks(slug: str, graded: Graded, points: Points) -> Iterator[dict[str, Any]
             "report": _report(mark),
             "sentence": SENTENCES[mark.status],
             "tone": "good" if mark.passed else "none" if mark.status in ("not_written", "missing") else "bad",
+            "leans_on": [] if mark.passed else _called(mark, wrong),
             "source": mark.source if mark.status not in ("not_written", "missing") else "",
         }
+
+
+def _called(mark: ExerciseMark, wrong: dict[str, str]) -> list[tuple[str, str]]:
+    """(name, exercise) of the student's answers that this one calls and that are not right either."""
+    return [
+        (name, exercise)
+        for name, exercise in wrong.items()
+        if exercise != mark.exercise and re.search(rf"\b{name}\(", mark.source)
+    ]
 
 
 def _report(mark: ExerciseMark):
