@@ -8,6 +8,7 @@ import pytest
 from tests.classroom import attacks
 from utils.classroom.bench import processes_below
 from utils.classroom.marks import Cell, Notebook
+from utils.classroom.outside import Outside
 from utils.classroom.sandbox import Limits, available
 from utils.classroom.session import Grader
 from utils.paths import book_root, solutions_dir
@@ -116,3 +117,21 @@ def test_nothing_goes_on(grader, answers, name):
     assert marks["00.5"].passed, marks["00.5"]  # an answer after it, in the same notebook
     grader.sandbox.settle()
     assert processes_below(grader.sandbox.process.pid) == before, "what a submission started is still there"
+
+
+def test_the_end_of_the_container_is_nobodys_fault(grader, answers, monkeypatch):
+    """Whenever it ends, in a cell or while an answer is called: the marks are as they would have been."""
+    asked, ask = [], Outside.ask
+
+    def ending(self, *words, **more):
+        asked.append(words[0])
+        if len(asked) in when:
+            grader.sandbox.process.kill()
+        return ask(self, *words, **more)
+
+    monkeypatch.setattr(Outside, "ask", ending)
+    for when in ((1,), (2,), (10,), (3, 20)):
+        asked.clear()
+        marks = grader.grade(notebook_of({"00.1": answers["00.1"], "00.5": answers["00.5"]}), "alice").marks
+        assert [m.status for m in marks if m.exercise in ("00.1", "00.5")] == ["passed", "passed"], when
+        assert len(asked) >= max(when)

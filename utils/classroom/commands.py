@@ -108,7 +108,7 @@ def _graded(
     with Intake(submissions, slug) as intake, Store(url or sqlite_url(out), known.book_version(), seed) as store:
         setup = Setup(store.seed, sandbox, GRADER)
         with progress(intake.total, quiet) as done:
-            summary = grade_class(iter(intake), store, lambda: workers(scheduler, count), setup, done)
+            summary = grade_class(iter(intake), store, lambda: workers(scheduler, count, sandbox), setup, done)
         seconds = time.monotonic() - began
         try:
             written, notes = _write(store, out, points, gradebooks, slug, formats, intake.problems)

@@ -18,8 +18,10 @@ from typing import Any
 
 from utils.classroom.intake import Received
 from utils.classroom.known import chapters
+from utils.classroom.lending import Lending
 from utils.classroom.marks import ExerciseMark, Graded, Notebook
 from utils.classroom.problems import ClassProblem
+from utils.classroom.sandbox import LENDER, Limits, Sandbox
 from utils.classroom.similar import fingerprint
 from utils.classroom.store import Store
 
@@ -99,8 +101,11 @@ def grade_class(
 
 
 @contextlib.contextmanager
-def workers(scheduler: str | None = None, count: int | None = None) -> Iterator[Any]:
+def workers(scheduler: str | None = None, count: int | None = None, sandbox: bool = False) -> Iterator[Any]:
     """A client of the cluster at `scheduler`, or of `count` processes of this machine (all cores where None).
+
+    The processes of this machine are forked from one that holds what graders need, and with `sandbox` share one
+    container, so that memory grows little with their number.
 
     Raises:
         ClassProblem: the scheduler cannot be reached, or has no workers.
@@ -108,7 +113,8 @@ def workers(scheduler: str | None = None, count: int | None = None) -> Iterator[
     import dask
     from distributed import Client, LocalCluster
 
-    quiet = {"distributed.admin.log-length": 10, "distributed.admin.low-level-log-length": 10,
+    quiet = {"distributed.worker.multiprocessing-method": "forkserver",
+             "distributed.admin.log-length": 10, "distributed.admin.low-level-log-length": 10,
              "distributed.scheduler.http.routes": [], "distributed.worker.http.routes": [],
              "distributed.scheduler.allowed-failures": 0,
              "distributed.worker.memory.terminate": False, "distributed.worker.memory.pause": False,
@@ -117,17 +123,28 @@ def workers(scheduler: str | None = None, count: int | None = None) -> Iterator[
         for name in ("distributed", "distributed.nanny", "distributed.scheduler", "distributed.worker"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
         if scheduler is None:
+            _preload()
+            surroundings = dict(os.environ)
+            if sandbox:
+                surroundings[LENDER] = stack.enter_context(Lending(Sandbox(Limits()))).address
             cluster = stack.enter_context(
                 LocalCluster(
                     n_workers=count or os.cpu_count(), threads_per_worker=1, processes=True, host="127.0.0.1",
                     dashboard_address="127.0.0.1:0", worker_dashboard_address="127.0.0.1:0",
-                    memory_limit=0, silence_logs=logging.CRITICAL,
+                    memory_limit=0, silence_logs=logging.CRITICAL, env=surroundings,
                 )
             )  # fmt: skip
             client = stack.enter_context(Client(cluster))
         else:
             client = stack.enter_context(_connected(scheduler))
         yield client
+
+
+def _preload() -> None:
+    """Have the process that workers are forked from load, before the first of them, what their graders need."""
+    from distributed.utils import get_mp_context
+
+    get_mp_context().set_forkserver_preload(["distributed", "utils.classroom.preloaded"])
 
 
 def _connected(scheduler: str):

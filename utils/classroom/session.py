@@ -7,10 +7,9 @@ from typing import Any
 
 from utils.classroom.marks import ExerciseMark, Graded, Notebook, verdict_as_json
 from utils.classroom.plan import Step, book_cells, plan
-from utils.classroom.sandbox import Limits, Sandbox
+from utils.classroom.sandbox import MODEL, Limits, Sandbox
 from utils.classroom.wire import Channel
 
-MODEL = "pocket"  # what classes are graded with: in every installation, the same everywhere
 PIECES = range(3, 7)  # chapters whose functions later chapters are built of
 MOST_STARTS = 6  # processes for one notebook: each answer that ends its process costs one
 
@@ -26,7 +25,7 @@ class Grader:
 
     def __init__(self, seed: int, sandbox: bool = True, limits: Limits | None = None):
         self.seed, self.limits = seed, limits or Limits()
-        self.sandbox = Sandbox(self.limits, (MODEL,), walls=sandbox)
+        self.sandbox = Sandbox(self.limits, walls=sandbox)
 
     def __enter__(self) -> "Grader":
         from utils.grading.activations import activations
@@ -105,9 +104,9 @@ class _Run:
             used = self.used
             self.used = True
             status, verdict = self._try(exercise)
-            if status != "crashed" or not used:
+            if status != "crashed" or not used and self.grader.sandbox.alive():
                 return status, verdict
-            # an earlier answer may have damaged the process: once more, in a new one
+            # an earlier answer may have damaged the process, or the container is gone: once more, in a new one
         return "not_run", None
 
     def _try(self, exercise: Any) -> tuple[str, dict | None]:
@@ -168,8 +167,10 @@ class _Run:
         self.errors, self.used = {}, False
         for step in self.steps:
             if step.key not in self.left_out and not self._ran(step):
-                self.left_out.add(step.key)
                 self.stop()
+                if self.grader.sandbox.alive():
+                    self.left_out.add(step.key)
+                    self._note(f"{_named(step)} did not come to an end, or ended its process; it was left out.")
                 return
 
     def _ran(self, step: Step) -> bool:
@@ -181,7 +182,6 @@ class _Run:
             said = {"seconds": limits.own_seconds if step.own else limits.cell_seconds}
             ends = self.outside.ask("run", {"cells": ((step.key, step.source),)}, said)
         except (Ended, TimeUp):
-            self._note(f"{_named(step)} did not come to an end, or ended its process; it was left out.")
             return False
         if type(ends) is not list or not ends or not ends[0]:
             return True

@@ -1,8 +1,9 @@
 """The first process in the sandbox: loads what answers need once, then makes a child for each submission.
 
 It reads no learner's code. A child gets a socket to the outside, namespaces of its own, and after `lock` nothing more.
-Requests come over the control socket: "spawn" with the child's socket attached, "kill N", and the end of the socket
-ends everything.
+Requests come over control sockets: "spawn" with the child's socket attached, "kill N", "adopt" with another control
+socket attached, for another process outside. The end of a control socket ends the children that came over it; the end
+of the first one ends everything.
 """
 
 import contextlib
@@ -28,65 +29,86 @@ def main(fd: int, settings: dict) -> None:
     gc.collect()
     gc.freeze()
     control.sendall(b"ready\n")
-    family = _Family()
-    while True:
-        select.select([control], [], [], 1.0)
+    family, lines = _Family(), [control]
+    while control in lines:
+        ready, _, _ = select.select(lines, [], [], 1.0)
         family.reap()
-        try:
-            message, fds, _, _ = socket.recv_fds(control, 64, 1, socket.MSG_DONTWAIT)
-        except BlockingIOError:
-            continue
-        if not message:
-            break
-        word, _, number = message.decode().partition(" ")
-        if word == "spawn":
-            family.add(int(number), *_child(Agent, control, fds[0], settings))
-            os.close(fds[0])
-        elif word == "kill":
-            family.kill(int(number))
-        elif word == "settle":
-            family.settle()
-            control.sendall(b"settled")
+        for line in ready:
+            _serve(line, lines, family, Agent, settings)
     family.end()
 
 
+def _serve(line: socket.socket, lines: list[socket.socket], family: "_Family", agent: type, settings: dict) -> None:
+    """One request that came over `line`."""
+    try:
+        message, fds, _, _ = socket.recv_fds(line, 64, 1, socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return
+    except ConnectionError:
+        message, fds = b"", []
+    word, _, number = message.decode().partition(" ")
+    name = line.fileno(), int(number or 0)
+    if word == "spawn":
+        family.add(name, *_child(agent, fds[0], settings))
+        os.close(fds[0])
+    elif word == "adopt":
+        lines.append(socket.socket(fileno=fds[0]))
+        _say(lines[-1], b"ready\n")
+    elif word == "kill":
+        family.kill(name)
+    elif word == "settle":
+        family.settle()
+        _say(line, b"settled")
+    else:
+        family.end(line.fileno())
+        lines.remove(line)
+        line.close()
+
+
+def _say(line: socket.socket, word: bytes) -> None:
+    with contextlib.suppress(ConnectionError):  # who asked has ended; the next look at the line sees it
+        line.sendall(word)
+
+
 class _Family:
-    """The children by number: the process that waits for each, and where it says which one the submission's is."""
+    """The children by line and number: who waits for each, and the pipe where it says which process is the child's."""
 
     def __init__(self):
-        self.waiting: dict[int, tuple[int, int]] = {}
-        self.dying: set[int] = set()
+        self.waiting: dict[tuple[int, int], tuple[int, int]] = {}
+        self.dying: set[tuple[int, int]] = set()
 
-    def add(self, number: int, pid: int, pipe: int) -> None:
-        self.waiting[number] = pid, pipe
+    def add(self, name: tuple[int, int], pid: int, pipe: int) -> None:
+        self.waiting[name] = pid, pipe
 
-    def kill(self, number: int) -> None:
+    def kill(self, name: tuple[int, int]) -> None:
         """Kill the first process of a child's namespaces, and with it all that are in them."""
-        if number in self.waiting and number not in self.dying:
-            self.dying.add(number)
-            inner = os.read(self.waiting[number][1], 16)
+        if name in self.waiting and name not in self.dying:
+            self.dying.add(name)
+            inner = os.read(self.waiting[name][1], 16)
             if inner:
                 with contextlib.suppress(ProcessLookupError):  # it has ended by itself
                     os.kill(int(inner), signal.SIGKILL)
 
     def reap(self, flags: int = os.WNOHANG) -> None:
-        for number, (pid, pipe) in list(self.waiting.items()):
-            if (number in self.dying or flags) and os.waitpid(pid, flags)[0]:
+        for name, (pid, pipe) in list(self.waiting.items()):
+            if (name in self.dying or flags) and os.waitpid(pid, flags)[0]:
                 os.close(pipe)
-                del self.waiting[number]
-                self.dying.discard(number)
+                del self.waiting[name]
+                self.dying.discard(name)
 
     def settle(self) -> None:
         """Wait until all that were killed are gone."""
         self.reap(0)
 
-    def end(self) -> None:
-        for number in list(self.waiting):
-            self.kill(number)
+    def end(self, line: int | None = None) -> None:
+        """End the children of one line, or all."""
+        for name in list(self.waiting):
+            if line in (None, name[0]):
+                self.kill(name)
         self.settle()
 
 
-def _child(agent: type, control: socket.socket, fd: int, settings: dict) -> tuple[int, int]:
+def _child(agent: type, fd: int, settings: dict) -> tuple[int, int]:
     """Start a submission's process, the first and only one in its namespaces.
 
     Gives the process that waits for it, and a pipe on which that one writes the other's number.
@@ -98,8 +120,7 @@ def _child(agent: type, control: socket.socket, fd: int, settings: dict) -> tupl
         return waiting, reading
     status = 1
     try:
-        control.close()
-        os.close(reading)
+        _close_all_but(fd, writing)
         if settings["walls"]:
             lockdown.new_namespaces()
         lockdown.die_with_parent()  # after it: new privileges make the kernel forget it
@@ -122,6 +143,13 @@ def _child(agent: type, control: socket.socket, fd: int, settings: dict) -> tupl
         os._exit(status)
 
 
+def _close_all_but(*kept: int) -> None:
+    """Control sockets, and the other children's pipes, are the nursery's alone."""
+    ends = [2, *sorted(kept), os.sysconf("SC_OPEN_MAX")]
+    for low, high in zip(ends, ends[1:], strict=False):
+        os.closerange(low + 1, high)
+
+
 def _lock(settings: dict) -> None:
     lockdown.limit(settings["seconds"], settings["memory"], settings["file_bytes"], settings["threads"])
     if settings["walls"]:
@@ -133,6 +161,7 @@ def _lock(settings: dict) -> None:
     nothing = os.open("/dev/null", os.O_RDWR)
     for standard in (0, 1, 2):
         os.dup2(nothing, standard)
+    os.close(nothing)
 
 
 if __name__ == "__main__":
