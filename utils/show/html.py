@@ -47,7 +47,7 @@ def note_html(note: str, text: str, min_width: int = 0, height: int = 0) -> str:
     rules += f"{above}{{min-height:{height}px}}" if height else ""
     names = " ".join(["book-note", *([wide] if min_width else []), *([tall] if height else [])])
     note_ = f'<p style="margin:0 0 .3em">{escape(note)}</p>'
-    body = f'style="max-width:46em;color:{INK}">{note_}{folded_text(text)}</div>'
+    body = f'style="max-width:46em;padding-top:.35em;color:{INK}">{note_}{folded_text(text)}</div>'
     return f'{_THEME}{f"<style>{rules}</style>" if rules else ""}<div class="{names}" {body}'
 
 

@@ -115,8 +115,8 @@ def to_decimals(array: np.ndarray) -> np.ndarray:
 def short(value: float | int | str | bool | None) -> str:
     """How a number is written in a text form, a table or a box.
 
-    >>> short(0.123456), short(12), short(1234567.0), short(None)
-    ('0.123', '12', '1.23e+06', '–')
+    >>> short(0.123456), short(12), short(1234567.0), short(-0.0), short(None)
+    ('0.123', '12', '1.23e+06', '0', '–')
     """
     if value is None or value != value:
         return "–"
@@ -124,7 +124,7 @@ def short(value: float | int | str | bool | None) -> str:
         return str(value)
     if isinstance(value, (int, np.integer)):
         return str(int(value)).replace("-", "−")
-    text = f"{float(value):.3g}"
+    text = f"{float(value) + 0.0:.3g}"  # no −0
     mantissa, _, exponent = text.partition("e")
     if exponent and -5 < int(exponent) < 6:  # 3920, not 3.92e+03
         text = str(int(float(text)))
