@@ -65,6 +65,7 @@ def test_what_makes_a_difference(change):
         "",
         "\0",
         "(" * 5000,
+        "def f(x, y):\n    return [" + "x, " * 500_000 + "]",
     ],
 )
 def test_what_tells_nothing(source):

@@ -49,6 +49,12 @@ LEAKS = {
     "a remedy in the text": "raise ValueError(HEX + '). How large is what it makes?')",
     "not written": "raise NotImplementedError('It is ' + HEX)",
     "memory": "raise MemoryError(HEX)",
+    "an f-string": "raise ValueError(f'{HEX} {B64}')",
+    "an f-string of numbers": "raise ValueError(f'{MILLIONTHS[0]} {MILLIONTHS[1]}')",
+    "an f-string of many": "raise ValueError(f'{MILLIONTHS[0] % 1000} {MILLIONTHS[1] % 1000} {MILLIONTHS[2] % 1000} "
+    "{MILLIONTHS[3] % 1000}')",
+    "numbers with commas": "raise RuntimeError(f'mat1 and mat2 shapes cannot be multiplied "
+    "({MILLIONTHS[0]:,}x2 and 3)')",
     "an assertion": "assert False, A",
     "a class of its own": "return type('T' + HEX, (), {})()",
     "a tensor of its own": "return A.as_subclass(type('T' + HEX, (torch.Tensor,), {}))",
@@ -74,7 +80,7 @@ def test_an_answer_cannot_tell_its_inputs(way):
         names["HEX"] = x.detach().float().numpy().tobytes().hex()
         names["B64"] = base64.b64encode(x.detach().float().numpy().tobytes()).decode()
         secrets.update(f"{abs(v):.4f}"[:5] for v in numbers if abs(v) % 1 > 1e-3)
-        secrets.update(str(n) for n in names["MILLIONTHS"] if n > 999)
+        secrets.update(form for n in names["MILLIONTHS"] if n > 999 for form in (str(n), f"{n:,}"))
         secrets.update(
             joint.join(str(n % 1000) for n in names["MILLIONTHS"][:4] if any(numbers)) for joint in (" ", ", ")
         )
@@ -117,6 +123,7 @@ READS_WELL = {
     "print()[0]": "'NoneType' object is not subscriptable",
     "1 / 0": "division by zero",
     "raise ValueError('q and k differ')": "q and k differ",
+    "raise ValueError(f'{len(A)} is not {A.ndim} or 9')": " is not 2 or 9",
     "torch.ones(3)[7]": "index 7 is out of bounds for dimension 0 with size 3",
     "torch.cat([torch.ones(2, 3), torch.ones(2, 4)])": "Sizes of tensors must match except in dimension 0. Expected "
     "size 3 but got size 4 for tensor number 1 in the list",
@@ -154,6 +161,10 @@ def test_what_python_and_torch_say_still_reads(line):
          "Here a right answer raises ValueError (the determinant is 0: there is no single answer); yours gave None."),
         ("Here a right answer raises ValueError (tensor([[1., 2.]]) has no inverse); yours returned None.",
          "Here a right answer raises ValueError; yours returned None."),
+        ("Here a right answer raises ValueError (k must be at least 1, not 123456); yours returned None.",
+         "Here a right answer raises ValueError (k must be at least 1, not …); yours returned None."),
+        ("The draws do not follow softmax(logits), in 5,000 draws.",
+         "The draws do not follow softmax(logits), in 5,000 draws."),
     ],
 )  # fmt: skip
 def test_sentences_of_the_grader_tell_no_value_of_fresh_inputs(given, shown):
@@ -202,10 +213,10 @@ def test_a_process_that_ended_is_told_in_words_and_not_as_an_error():
     "exercise, stub, shown",
     [
         ("05.1", "", "project_heads is not written yet."),
-        ("05.7", "Write attention_scores here", "attention uses attention_scores, which is not written yet. Write that "
-         "first."),
-        ("07.1", "Write attention here", "transformer_block uses attention, which is not written yet. Write that first, or "
-         "call use(attention) in its place."),
+        ("05.7", "Write attention_scores here",
+         "attention uses attention_scores, which is not written yet. Write that first."),
+        ("07.1", "Write mlp here",
+         "transformer_block uses mlp, which is not written yet. Write that first, or call use(mlp) in its place."),
     ],
 )  # fmt: skip
 def test_what_is_not_written_is_told_without_what_helps_in_a_notebook_alone(exercise, stub, shown):

@@ -4,6 +4,7 @@ In a form # is a whole number, ? a name, @ up to eight lengths, ~ something in q
 may say anything.
 """
 
+import ast
 import functools
 import re
 
@@ -94,6 +95,7 @@ Einsum pattern ~
 Given normalized_shape=@, expected input with shape [*, #], but got input of size@
 f takes one vector at a time, a torch.float64 tensor of shape (#,), not a ? tensor of shape @
 f takes one vector at a time, a torch.float64 tensor of shape (#,), not a ?
+the model sees at most # tokens; it was given #
 # dtypes and devices
 expected m1 and m2 to have the same dtype, but got: ? != ?
 expected mat1 and mat2 to have the same dtype, but got: ? != ?
@@ -239,6 +241,7 @@ TYPES = frozenset(
     "Double Float Half BFloat16 Long Int Short Char Byte Bool ComplexFloat c10 Linear Module ModuleDict ModuleList "
     "defaultdict Counter deque zip map filter enumerate float16 uint8 int8 int16 complex64 cuda mps cpu".split()
 )
+_LENGTH = r"(?:torch\.Size)?[\[(]*-?\d{1,3}(?:, -?\d{1,3}){0,3},?[\])]*"
 _SLOTS = {
     "##": r"#\d+",
     "#": r"-?\d+",
@@ -255,6 +258,24 @@ def is_known(text: str) -> bool:
     True
     """
     return _pattern().fullmatch(text) is not None
+
+
+def is_made_by(text: str, source: str) -> bool:
+    """Whether a text is what an f-string of some code makes, with at most two lengths or shapes put into it.
+
+    >>> is_made_by("no 3 heads", "raise ValueError(f'no {n} heads')")
+    True
+    """
+    try:
+        made = [node.values for node in ast.walk(ast.parse(source)) if isinstance(node, ast.JoinedStr)]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    for values in made:
+        if 0 < sum(isinstance(value, ast.FormattedValue) for value in values) <= 2:
+            parts = (_LENGTH if isinstance(value, ast.FormattedValue) else re.escape(value.value) for value in values)
+            if re.fullmatch("".join(parts).rstrip(".: "), text):
+                return True
+    return False
 
 
 @functools.cache

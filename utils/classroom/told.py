@@ -12,7 +12,7 @@ import functools
 import re
 from dataclasses import replace
 
-from utils.classroom.forms import TYPES, is_known
+from utils.classroom.forms import TYPES, is_known, is_made_by
 from utils.classroom.marks import ON_REFERENCE, ExerciseMark, verdict_from_json
 from utils.classroom.raised import known_errors
 from utils.grading.raised import LONGEST_LINE, REMEDIES
@@ -25,6 +25,7 @@ WHERE_TO_WRITE = " Write it in the cell above, run that cell, then this one."  #
 MOST_AXES, LONGEST_AXIS, LONGEST_TEXT = 8, 999, 40
 # Before these words a cell has failed by itself, in a process that had not met any input.
 OWN_CELL = "The cell with the answer "
+_COUNT = re.compile(r"\d{1,3}(,\d{3})+")
 _LENT = re.compile(r", or call use\((\w+)\) in its place")
 _HEAD = re.compile(
     r"(?:^|.*?\s)(?:answer raised|yours raised|Not everything is written yet:|used as it should:|cannot be read:"
@@ -96,7 +97,7 @@ class _Teller:
         if self.hidden:
             for pattern, without in _VALUES:
                 text = pattern.sub(without, text)
-        text = _RIGHT_RAISES.sub(lambda found: found[0] if stands_in(found[2], book_text()) else found[1], text)
+        text = _RIGHT_RAISES.sub(lambda found: found[1] if "tensor" in found[2] else found[0], text)
         head = _HEAD.match(text)
         return self.words(head[0]) + self.error(text[head.end() :]) if head else self.words(text)
 
@@ -109,19 +110,32 @@ class _Teller:
         kind, _, words = said.partition(": ")
         if not (kind in known_errors() or self.may(kind)):
             kind = "an error of its own kind"
-        may_say = is_known(words) or stands_in(words, one_line(self.source))
-        shown = f": {self.words(words)}" if words and may_say else ""
+        may_say = is_known(words) or self.is_own_text(words)
+        shown = f": {self.words(words, counts=False)}" if words and may_say else ""
         place = f"{_LINE}{line}`" if line and self.is_own_line(line) else ""
         end = tail if tail.startswith(")") else f".{tail}"
         return f"{kind}{shown}{place}{end}" + (f" {LEFT_OUT}" if words and not may_say else "")
+
+    def is_own_text(self, text: str) -> bool:
+        """Whether a text stands in the cell, or is a key or a name that may be told."""
+        quoted = text[:1] in tuple("\"'") and _TOKEN.fullmatch(text) is not None and self.may(text)
+        return quoted or stands_in(text, one_line(self.source)) or is_made_by(text, self.source)
 
     def is_own_line(self, line: str) -> bool:
         """Whether a line of code, cut short perhaps, is one of the cell's."""
         return line in (cut_short(one_line(own), LONGEST_LINE) for own in self.source.splitlines())
 
-    def words(self, text: str) -> str:
-        """Text in which … stands for each word that is neither the book's nor the student's, and for values."""
-        return re.sub("…(?:[ ,.-]*…)+", "…", _TOKEN.sub(lambda found: found[0] if self.may(found[0]) else "…", text))
+    def words(self, text: str, counts: bool = True) -> str:
+        """Text in which … stands for each word that is neither the book's nor the student's, and for values.
+
+        Args:
+            counts: whether numbers with commas are told: the grader writes what it counts in that way.
+        """
+
+        def shown(found: re.Match) -> str:
+            return found[0] if self.may(found[0]) or counts and _COUNT.fullmatch(found[0]) else "…"
+
+        return re.sub("…(?:[ ,.-]*…)+", "…", _TOKEN.sub(shown, text))
 
     def may(self, token: str) -> bool:
         """Whether a word, a number or something in quotation marks may be told."""
