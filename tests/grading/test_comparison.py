@@ -96,6 +96,8 @@ def test_the_tolerance_is_where_the_table_says_from_both_sides(device, dtype, sh
         if found:
             assert found.stage == "value" and found.bad.flatten().nonzero().tolist() == [[at]]
             assert found.worst > found.tolerance
+        masked = values(got.to(dtype), want, visible=torch.ones_like(want, dtype=torch.bool))  # goes another way
+        assert (masked and (masked.worst, masked.tolerance)) == (found and (found.worst, found.tolerance))
 
 
 @some

@@ -117,17 +117,18 @@ class _Run:
         from utils.grading.raised import TimeUp
         from utils.grading.trial import remembering
 
-        broken = self._broken(exercise.id)
+        key = next(step.key for step in self.steps if step.exercise == exercise.id)
+        stopped, error = key in self.left_out, self.errors.get(key)
         try:
-            answer = None if broken else answer_of(self.outside, exercise.name)
+            answer = None if stopped or error else answer_of(self.outside, exercise.name)
             with watch.elsewhere(), remembering(self.grader.memory):
                 verdict = check(exercise.id, answer, self.grader.activations, "cpu", seed=self.grader.seed)
         except (Ended, TimeUp) as error:
             self.stop()
             return ("timeout" if isinstance(error, TimeUp) else "crashed"), None
-        if broken:
-            stopped = "not come to an end" in broken
-            verdict = dataclasses.replace(verdict, stage="runs", message=broken)
+        if stopped or error:
+            message = f"The cell with the answer {'did not come to an end' if stopped else f'raised {error}'}."
+            verdict = dataclasses.replace(verdict, stage="runs", message=message)
             return "timeout" if stopped else "failed", verdict_as_json(verdict)
         late = self.outside.late
         self.outside.forget()
@@ -139,13 +140,6 @@ class _Run:
             self.stop()  # what an answer left running would slow the next one down
         status = "passed" if verdict.passed else "not_written" if verdict.stage == "there" else "failed"
         return "timeout" if status == "failed" and late else status, verdict_as_json(verdict)
-
-    def _broken(self, exercise_id: str) -> str | None:
-        """What is wrong with the answer's own cell, where it did not run."""
-        key = next(step.key for step in self.steps if step.exercise == exercise_id)
-        if key in self.left_out:
-            return "The cell with the answer did not come to an end."
-        return f"The cell with the answer raised {self.errors[key]}." if key in self.errors else None
 
     # the process
 
