@@ -36,6 +36,7 @@ lab: env
 
 test: env
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/python -m pytest -n logical --maxprocesses 4 --dist loadfile
 	$(BIN)/book build --check
 	$(BIN)/book run
