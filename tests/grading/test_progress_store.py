@@ -11,7 +11,9 @@ import sys
 
 import pytest
 
+from utils.exercises import exercise
 from utils.grading import store
+from utils.grading.checking import not_written
 from utils.grading.notebook import hint, progress
 from utils.grading.verdict import Verdict
 
@@ -212,6 +214,15 @@ def test_progress_of_an_exercise_once_passed_stays_passed():
     found = {s.id: s for s in progress().standings}
     assert (found["05.2"].state, found["05.2"].attempts) == ("passed", 2)
     assert found["05.1"].state == "untouched"
+
+
+def test_a_stub_that_was_run_is_no_attempt():
+    store.record(not_written(exercise("05.1")))
+    store.record(not_written(exercise("05.2")))
+    store.record(WRONG)
+    found = {s.id: s for s in progress().standings}
+    assert (found["05.1"].state, found["05.1"].attempts) == ("untouched", 0)
+    assert (found["05.2"].state, found["05.2"].attempts) == ("tried", 1)
 
 
 def test_the_command_exports_every_attempt_as_one_json_object(capsys):

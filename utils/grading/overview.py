@@ -88,10 +88,15 @@ class Progress:
 
 
 def standings(attempts: Iterable[Attempt], hints: dict[str, int]) -> tuple[Standing, ...]:
-    """What became of each exercise of the book; attempts at exercises that are no longer there are left out."""
+    """What became of each exercise of the book.
+
+    Attempts at exercises that are no longer there are left out, and so are stubs: who runs a whole notebook has not
+    tried what is not written.
+    """
     by_exercise: dict[str, list[Attempt]] = {}
     for attempt in attempts:
-        by_exercise.setdefault(attempt.exercise, []).append(attempt)
+        if attempt.stage != "there":
+            by_exercise.setdefault(attempt.exercise, []).append(attempt)
     found = []
     for e in all_exercises():
         mine = by_exercise.get(e.id, [])
