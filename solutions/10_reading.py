@@ -96,7 +96,8 @@ show.tokens(
     [model.to_str_tokens(clean[0]), model.to_str_tokens(corrupt[0])],
     rows=["clean", "corrupt"],
     title=f"A sentence and its twin, {len(places)} tokens each",
-    note=f"They differ at position {GIVER} alone. The right answers are {asked[0].facts['names']}, in this order.",
+    note=f"They differ at position {GIVER} alone. The right answers are {' and '.join(asked[0].facts['names'])}, in this "
+    "order.",
 )
 
 # %% [markdown] key="clean-and-corrupt" terms="clean, corrupt"
@@ -328,7 +329,13 @@ check("10.1", by_all_logits)
 # %% key="guess-component" tags=["predict"]
 my_guess = "?"  # a, b or c
 
+
 # %% key="attributed" tags=["demo"]
+def written(number):
+    """Two decimals as text, with a minus sign and not a hyphen."""
+    return f"{two(number):.2f}".replace("-", "−")
+
+
 attribute = use(logit_attribution)
 direct = attribute(components, W_U, answer, wrong, final_scale).mean(-1)  # the mean over texts: [component]
 kinds = {"embeddings": direct[:2], "attention": direct[2::2], "MLPs": direct[3::2]}
@@ -338,7 +345,7 @@ show.bars(
     dict(zip(component_names, direct, strict=True)),
     title="Who writes the name of the one who receives?",
     note="Together: "
-    + ", ".join(f"{kind} {total:.2f}" for kind, total in sums.items())
+    + ", ".join(f"{kind} {written(total)}" for kind, total in sums.items())
     + f". Most comes from the {max(sums, key=sums.get)}.",
     x_name="component",
     y_name="added to the logit difference at the last position",
@@ -349,7 +356,8 @@ toward_answer = model.W_U[:, answer] - model.W_U[:, wrong]  # [d_model batch]
 constant = (model.ln_final.b @ toward_answer + model.b_U[answer] - model.b_U[wrong]).mean()
 adds_up = abs(direct.sum() + constant - full) < 1e-3
 print(
-    f"components {direct.sum():.2f} + constant {two(constant):.2f} = {full:.2f}, as the model has it: {bool(adds_up)}"
+    f"components {direct.sum():.2f}, constant {written(constant)}; the model's own: {full:.2f}. "
+    f"The sum agrees: {bool(adds_up)}"
 )
 
 # %% [markdown] key="why-attention"
@@ -412,13 +420,13 @@ for place in of_heads.topk(3).indices.tolist():
     layer, head = divmod(place, n_heads)
     look = cache["pattern", layer][:, head, -1]  # the last position's row: [batch key_pos]
     seen = [look[texts, answer_at], look[texts, wrong_at], look[:, GIVER], look[:, 0]]
-    rows.append([f"layer {layer}, head {head}", *(two(x.mean()) for x in (of_heads[place], *seen))])
+    rows.append([f"layer {layer}, head {head}", written(of_heads[place]), *(f"{x.mean():.0%}" for x in seen)])
 show.table(
     rows,
     ["head", "adds", "answer", "giver, first time", "giver, again", "BOS"],
     title='What these heads look at from the last "to"',
-    note=f"Mean weights. The first head gives {rows[0][2]} of its weight to the answer's place, "
-    f"{rows[0][4]} to the giver's.",
+    note=f"Mean weights. The first head gives {rows[0][2]} of its weight to the answer's place, and {rows[0][4]} to the "
+    "giver's, where it is said again.",
 )
 
 # %% [markdown] key="copy-or-strike" terms="name mover"
@@ -488,7 +496,7 @@ def nothing(mlp_out, hook):
 
 for hook_fn in (look_only, nothing):
     logits = model.run_with_hooks(both, fwd_hooks=[("blocks.0.hook_mlp_out", hook_fn)])
-    print(f"  with {hook_fn.__name__}: logit difference {score_of(logits):.2f}")
+    print(f"  with {hook_fn.__name__}: logit difference {written(score_of(logits))}")
 print(f"  without any hook: {score_of(model(both)):.2f}; run_with_hooks takes its hooks away afterwards")
 
 # %% [markdown] key="zero-or-mean" terms="zero ablation, mean ablation"
@@ -583,7 +591,7 @@ wrote_it, fell_by = by_head[top_layer, top_head], by_mean[top_layer, top_head]
 close = abs(fell_by - wrote_it) < 0.1 * wrote_it
 verdict = "as much as it wrote" if close else ("less than it wrote" if fell_by < wrote_it else "more than it wrote")
 print(
-    f"Layer {top_layer}, head {top_head} wrote {wrote_it:.2f}. Without it the logit difference falls by {fell_by:.2f}:"
+    f"Layer {top_layer}, head {top_head} wrote {wrote_it:.2f}. Without it the logit difference falls by {written(fell_by)}:"
 )
 print(f"{verdict} (within a tenth counts as the same).")
 
@@ -640,15 +648,17 @@ show.bars(
 # %% key="zero-and-mean" tags=["demo"]
 gap = (by_zero - by_mean).abs()  # [layer n_heads]
 gap_layer, gap_head = best_of(gap)
-lost_there = f"{by_zero[gap_layer, gap_head]:.2f} by zero, {by_mean[gap_layer, gap_head]:.2f} by mean"
+lost_there = f"{written(by_zero[gap_layer, gap_head])} by zero, {written(by_mean[gap_layer, gap_head])} by mean"
 resting = cache["pattern", gap_layer][:, gap_head, 1:, 0].mean()  # the queries after BOS
-ten = torch.maximum(by_zero, by_mean).flatten().topk(10).indices.tolist()
+needed = torch.maximum(by_zero, by_mean).flatten().argsort(descending=True).tolist()
+apart_most = gap_layer * n_heads + gap_head
+ten = [*(place for place in needed if place != apart_most)][:9] + [apart_most]  # it is drawn, needed or not
 show.bars(
     {f"layer {i // n_heads} head {i % n_heads}": [by_zero.flatten()[i], by_mean.flatten()[i]] for i in ten},
     series=["zero ablation", "mean ablation"],
     title="Zero or mean?",
-    note=f"The two differ most for layer {gap_layer}, head {gap_head}: {lost_there}. "
-    f"In these sentences it has {resting:.0%} of its weight on BOS.",
+    note="The nine heads that are needed most, and the one where the two ablations differ most, "
+    f"layer {gap_layer}, head {gap_head}: {lost_there}. In these sentences it has {resting:.0%} of its weight on BOS.",
     x_name="head",
     y_name="logits lost",
 )
@@ -989,13 +999,18 @@ twice = torch.cat([bos, orders, orders], dim=1)  # [batch 1+2·period]
 _, twice_cache = model.run_with_cache(twice)
 
 examples = [(kind, *found[kind][0]) for kind in KINDS if found[kind]] or [("no kind", 0, 0)]
+lines = {
+    "previous": "Previous: one column to its left, from top to bottom.",
+    "duplicate": f"Duplicate: {period} columns to its left, in the lower half.",
+    "induction": f"Induction: {period - 1} columns to its left, in the lower half.",
+}
 show.heads(
     torch.stack([twice_cache["pattern", layer][0, head] for _, layer, head in examples]),
     [model.to_string(token) for token in twice[0]],
     labels=[f"{kind}: layer {layer}, head {head}" for kind, layer, head in examples],
     title=f"One head of each kind found, on {period} words that come twice",
-    note="Each kind is a line along the diagonal: one to its left, or in the lower half "
-    f"{period} or {period - 1} columns to its left.",
+    note="Each kind is a line beside the diagonal. "
+    + " ".join(lines[kind] for kind, _, _ in examples if kind in lines),
 )
 
 # %% [markdown] key="found-causal"
@@ -1129,9 +1144,9 @@ row_scores = tensor([1.0, 2.0, 0.0])
 open_row = row_scores.softmax(-1)
 forbidden = row_scores.masked_fill(tensor([False, True, False]), -torch.inf).softmax(-1)
 blanked = open_row * tensor([1.0, 0.0, 1.0])
-rows = [["nothing forbidden", *open_row], ["before the softmax", *forbidden], ["after the softmax", *blanked]]
+rows = {"nothing forbidden": open_row, "before the softmax": forbidden, "after the softmax": blanked}
 show.table(
-    [[*row, sum(row[1:])] for row in rows],
+    [[name, *(f"{weight:.3f}" for weight in (*row, row.sum()))] for name, row in rows.items()],
     ["middle key forbidden", "key 0", "key 1", "key 2", "sum"],
     title="Forbidding a key, before the softmax or after it",
     note="Before it, the weight goes to the other keys. After it, the weight is lost, and the head writes less.",
@@ -1244,7 +1259,7 @@ show.matrix(
     title="The last position may not look at one other position",
     note=f"The share of the logit difference that is lost; more than 1 turns the answer over. In all layers the "
     f"costliest is {places[from_last[-1].argmax()]}: {from_last[-1].max():.2f}.",
-    row_name="in",
+    row_name="knocked out in",
     column_name="position that it may not look at",
     value_name="share lost",
 )
@@ -1271,8 +1286,8 @@ show.matrix(
     title="The giver's place may not look at one other position",
     note=f"The same share. In all layers the costliest is {places[from_giver[-1].argmax()]}: "
     f"{from_giver[-1].max():.2f}. Without name 2, its own first mention, the share lost is "
-    f"{two(from_giver[-1, NAME_2]):.2f}.",
-    row_name="in",
+    f"{written(from_giver[-1, NAME_2])}.",
+    row_name="knocked out in",
     column_name="position that it may not look at",
     value_name="share lost",
 )
@@ -1371,7 +1386,8 @@ show.table(
 # and name movers copy what is left. The pocket model has fewer heads and a simpler world, and may do it in its own way:
 # the table says so. (A share above 1 turned the answer over. For the striking out it is the giver's share of what the
 # six heads of section 3 do; for all others it is a share of the whole logit difference.)
-#
+
+# %% [markdown] key="answer-tools"
 # And what did *you* do? You asked one question with five tools. Keep their limits in mind:
 #
 # | tool | says | does not say |
