@@ -180,8 +180,8 @@ show.table(
 )
 
 # %% [markdown] key="question-asked"
-# The weights hold the answer, and the old block cannot read it. So the questions of this chapter: **what are the four
-# changes, and how does a model without a table of positions know the order of its words?**
+# SmolLM2's weights hold the answer, and the old block cannot read it. So the questions of this chapter: **what are the
+# four changes, and how does a model without a table of positions know the order of its words?**
 
 # %% key="one-text" tags=["demo"]
 text = "The old keeper climbed the stairs every evening, lit the lamp, and wrote a line in his book."
@@ -217,7 +217,7 @@ row = tensor([2.0, 4.0, 4.0, 8.0])  # [d_model]
 by_rms = row / row.square().mean() ** 0.5
 by_ln = (row - row.mean()) / row.var(unbiased=False) ** 0.5
 show.table(
-    [["the row", *row], ["after RMSNorm", *by_rms], ["after LayerNorm", *by_ln]],
+    [["the row", *row], ["after RMSNorm", *by_rms], ["after LayerNorm", *by_ln.round(decimals=2)]],
     ["", "x₀", "x₁", "x₂", "x₃"],
     title="One row, two norms (gain 1, no bias)",
     note="RMSNorm keeps the signs and the proportions of the row; LayerNorm makes the smaller numbers negative.",
@@ -654,13 +654,16 @@ all_patterns = torch.cat(patterns)  # [layer n_heads query_pos key_pos]
 by_group = all_patterns.unflatten(1, (n_kv, group))  # [layer n_kv_heads group query_pos key_pos]
 apart = by_group.std(dim=2).mean((-2, -1))  # [layer n_kv_heads]
 some_layer, some_group = divmod(apart.argmax().item(), n_kv)
+one_group = by_group[some_layer, some_group]  # [group query_pos key_pos]
+elsewhere = (one_group[0] - one_group[1:]).abs().sum(-1).mean() / 2  # the weight that the others have on other words
 some = 14  # tokens, so that each has room for its name
 show.heads(
-    by_group[some_layer, some_group, :, :some, :some],
+    one_group[:, :some, :some],
     tokens[:some],
     labels=[f"Head {some_group * group + i}" for i in range(group)],
     title=f"Layer {some_layer}: the {group} query heads that share key head {some_group}",
-    note="The same keys for all, but each head asks in its own way, and looks at other words.",
+    note="The same keys for all, and each head asks in its own way. Beside the first, the others have "
+    f"{elsewhere:.0%} of their weight on other words, on average.",
 )
 
 # %% [markdown] key="swiglu" terms="gate, SiLU, SwiGLU"
@@ -690,11 +693,12 @@ show.lines(
 
 # %% key="gate-map" tags=["demo"]
 steps = torch.linspace(-3, 3, 13)
+readings = [f"{value:g}".replace("-", "−") for value in steps.tolist()]
 activation = (steps * torch.sigmoid(steps))[None, :] * steps.flip(0)[:, None]  # [up gate]
 show.matrix(
     activation,
-    rows=[f"{value:+.1f}" for value in steps.flip(0).tolist()],
-    columns=[f"{value:+.1f}" for value in steps.tolist()],
+    rows=readings[::-1],
+    columns=readings,
     title="The activation of one neuron with a gate",
     note="Left the gate is shut, and next to nothing passes; right it is open, and up decides the sign.",
     row_name="up",
@@ -992,10 +996,14 @@ losses = {
 }
 spoiled = {name: loss for name, loss in losses.items() if name[1] == ":"}
 best, worst = min(spoiled, key=spoiled.get), max(spoiled, key=spoiled.get)
+evenly = torch.tensor(modern.cfg.d_vocab).log().item()
+verdict = f"Of the five, {best!r} costs the least and {worst!r} the most."
+if losses["as it should be"] > 0.9 * evenly:
+    verdict = "This model has learned nothing, so that there is nothing to spoil: SmolLM2 is another matter."
 show.bars(
-    losses | {"guessing evenly": torch.tensor(modern.cfg.d_vocab).log().item()},
+    losses | {"guessing evenly": evenly},
     title="The loss on a real text when one thing is spoiled in every block",
-    note=f"Of the five, {best!r} costs the least and {worst!r} the most. The last bar is log d_vocab.",
+    note=f"{verdict} The last bar is log d_vocab.",
     x_name="what is changed",
     y_name="loss in nats a token",
 )
@@ -1003,10 +1011,10 @@ show.bars(
 # %% [markdown] key="why-worth"
 # <details><summary>What you see, and why</summary>
 #
-# **b** does no harm: every query and key is turned by the same thousand steps, and only differences count. **e** costs
-# little, as the small mean of section 2 promised. The others break what the weights were trained for: with **a**
-# only the mask still tells before from after, with **c** each query searches the wrong keys, with **d** what was to be
-# let through decides what lets through.
+# **b** does no harm: every query and key is turned by the same thousand steps, and only differences count. In SmolLM2
+# **e** costs little, as the small mean of section 2 promised, and the others break what the weights were trained for:
+# with **a** only the mask still tells before from after, with **c** each query searches the wrong keys, with **d** what
+# was to be let through decides what lets through.
 #
 # </details>
 
@@ -1025,13 +1033,13 @@ def facts(model, family):
     million = sum(p.numel() for name, p in model.named_parameters() if ".qkv." not in name) / 1e6
     table = cfg.d_vocab * cfg.d_model / 1e6
     key_heads = getattr(cfg, "n_key_value_heads", None) or cfg.n_heads
-    sizes = [cfg.n_layers, cfg.d_model, f"{cfg.n_heads} of {cfg.d_head}", key_heads, cfg.d_mlp]
+    sizes = [cfg.n_layers, cfg.d_model, f"{cfg.n_heads} of {cfg.d_head}", key_heads, f"{cfg.d_mlp:,}"]
     return [*family, *sizes, f"{cfg.d_vocab:,}", f"{cfg.n_ctx:,}", f"{million:.1f}", f"{table / million:.0%}"]
 
 
 gpt2 = ["LayerNorm", "learned, added", "GELU", "yes"]
 today = ["RMSNorm", "rotary", "SwiGLU", "none"]
-small = [*gpt2, 12, 768, "12 of 64", 12, 3072, "50,257", "1,024", "124.4", "31%"]
+small = [*gpt2, 12, 768, "12 of 64", 12, "3,072", "50,257", "1,024", "124.4", "31%"]
 rows = ["norm", "positions", "MLP", "biases", "layers", "d_model", "query heads", "key heads", "d_mlp"]
 rows += ["tokens in the vocabulary", "longest text", "parameters, millions", "of these in the token table"]
 tied = all(torch.equal(model.W_U, model.W_E.T) for model in (pocket, modern))
@@ -1143,11 +1151,12 @@ show.tokens(
 # %% key="answer-table" tags=["demo"]
 steps = torch.arange(capital.shape[1])  # [pos]
 mended = logits_with(lambda resid, weights: mine(resid, weights, steps), capital)
+says = "what its own blocks say" if likeliest(mended) == likeliest(modern(capital)) else "something else than its own"
 show.table(
     [["its own", *likeliest(modern(capital))], ["yours", *likeliest(mended)], ["GPT-2's", *likeliest(forced)]],
     ["blocks", "likeliest", "second", "third"],
     title="The capital of France is …",
-    note="With the four parts in their places your block reads what the weights hold.",
+    note=f"With the four parts in their places your block says {says}, to the digits shown.",
 )
 
 # %% [markdown] key="answer-text"
