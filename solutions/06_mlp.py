@@ -229,13 +229,14 @@ show.table(
     note="Neuron 0 speaks only where both of its conditions hold, and then it writes Paris.",
 )
 
-# %% [markdown] key="by-hand-why" covers="N15, N16"
+# %% [markdown] key="by-hand-why" covers="N15"
 # Check one number: $4 \cdot 1 + 4 \cdot 1 - 6 = 2$ goes in, and a little less than 2 comes out.
 #
 # No linear map could do this. For a linear map, what it makes of *France and asked* is the sum of what it makes of
 # *France* and of *asked*. Here both of these are near 0 and the sum should be near 2. It takes the curve: **without
 # it two matrices in a row are only one matrix**, and no "and" can be computed.
-#
+
+# %% [markdown] key="by-hand-formulas" covers="N15, N16"
 # So a neuron is like an entry in a dictionary. The vector with which it reads is the entry's key, a pattern to be
 # recognized. The vector that it writes is what stands there. In formulas, for the stream $x$ of one position (after
 # LayerNorm):
@@ -296,16 +297,22 @@ show.lines(
     y_name="what comes out (post)",
 )
 
+
 # %% key="curve-values" tags=["demo"]
+def written(number, digits=2):
+    """A number as the text writes it, with a minus sign and not a hyphen."""
+    return f"{number:.{digits}f}".replace("-", "−")
+
+
 some_x = tensor([-3.0, -2.0, -0.75, -0.5, 0.0, 0.5, 1.0, 3.0])
 passes = 0.5 * (1 + torch.erf(some_x / 2**0.5))  # Φ: the share that passes
 columns = ["x", "Φ(x)", "GELU: x · Φ(x)", "ReLU", "SiLU"]
 rows = torch.stack([some_x, passes, some_x * passes, some_x.relu(), silu(some_x)], dim=-1)  # [x column]
 show.table(
-    [[f"{value:.3f}".replace("-", "−") for value in row] for row in rows],
+    [[written(row[0]), *(written(value, 3) for value in row[1:])] for row in rows],
     columns,
     title="The same in numbers",
-    note=f"Of these x the one with the smallest GELU is {some_x[rows[:, 2].argmin()]:g}.",
+    note=f"Of these x the one with the smallest GELU is {written(some_x[rows[:, 2].argmin()])}.",
 )
 
 # %% [markdown] key="gelu-dips" covers="N15"
@@ -454,7 +461,7 @@ as_it_is = log_probs()
 rows = []
 for name, f in swapped.items():
     with_f = log_probs(with_curve(f))
-    rows.append([name, -with_f.mean().round(decimals=3), (with_f - as_it_is).abs().mean()])
+    rows.append([name, f"{-with_f.mean():.3f}", f"{(with_f - as_it_is).abs().mean():.5f}"])
 
 show.table(
     rows,
@@ -1065,7 +1072,8 @@ show.histogram(
         f"all else: {(~inside).sum():,} tokens": activation[~inside],
     },
     title=f"How loud {best_name} is",
-    note=f"Its mean is {activation[inside].mean():.2f} at {kind_name} and {activation[~inside].mean():.2f} elsewhere.",
+    note=f"Its mean is {written(activation[inside].mean())} at {kind_name} and "
+    f"{written(activation[~inside].mean())} elsewhere.",
     x_name="activation (post)",
     y_name="share of the tokens",
 )
@@ -1312,7 +1320,7 @@ share = -adds[loud].mean() / before[loud].mean()
 picked = torch.randperm(len(before), generator=rng)[:400]
 show.points(
     torch.stack([before, adds], dim=-1)[picked],
-    title=f"Neuron {which} of layer {where} at work (cosine {every[where, which]:.2f})",
+    title=f"Neuron {which} of layer {where} at work (cosine {written(every[where, which])})",
     note=f"Each point is a token. At the tenth of the tokens where it takes away most, that is {share:.0%} of what is "
     "there.",
     x_name="r in the stream before the MLP",
@@ -1321,7 +1329,7 @@ show.points(
 
 # %% key="erasure-verdict" tags=["demo"]
 lowest = every.min()
-print(f"The lowest cosine of this model is {lowest:.2f}.", end=" ")
+print(f"The lowest cosine of this model is {written(lowest)}.", end=" ")
 print("That neuron is nearly a pure eraser." if lowest < -0.7 else "No neuron of this model is a pure eraser.")
 
 # %% [markdown] key="erasure-text" covers="N16"
@@ -1626,16 +1634,16 @@ show.table(
 
 # %% key="what-else-capitals" tags=["demo"]
 change = chance_now - chance_before  # [country]
-most_hit = change.argsort()[:12].tolist()
+most_hit = change.argsort()[:8].tolist()
+next_hit = next(i for i in most_hit if i != france)
 show.bars(
-    [(countries[i], change[i]) for i in most_hit],
-    marked=[countries[i] for i in most_hit if i in lost],
-    marked_name="lost",
-    title=f"Capitals, with {few} neurons silent",
-    note=f"The twelve countries that lose most. Next to France it is {countries[[i for i in most_hit if i != france][0]]}"
-    f", by {-change[[i for i in most_hit if i != france][0]]:.3f}.",
+    {countries[i]: [chance_before[i], chance_now[i]] for i in most_hit},
+    series=["before", "now"],
+    title=f"The right capital's probability, with {few} neurons silent",
+    note=f"The eight countries that lose most. Next to France it is {countries[next_hit]}: from "
+    f"{chance_before[next_hit]:.3f} to {chance_now[next_hit]:.3f}.",
     x_name="country",
-    y_name="change of the right capital's probability",
+    y_name="probability of the right capital",
 )
 
 # %% [markdown] key="what-else-relations-text" covers="N16"
@@ -1655,10 +1663,10 @@ def share_known(relation, hooks=()):
 rows = []
 for relation in facts.RELATIONS:
     was, is_now = share_known(relation), share_known(relation, taken_out)
-    moved = "none" if is_now == was else f"{is_now - was:+.1%}"
+    moved = "none" if is_now == was else f"{is_now - was:+.1%}".replace("-", "−")
     rows.append([relation.name, str(len(relation.pairs)), f"{was:.1%}", f"{is_now:.1%}", moved])
 was, is_now = -as_it_is.mean().item(), surprise(taken_out)
-rows.append(["surprise, nats a token", "", f"{was:.3f}", f"{is_now:.3f}", f"{is_now - was:+.3f}"])
+rows.append(["surprise, nats a token", "", f"{was:.3f}", f"{is_now:.3f}", f"{is_now - was:+.3f}".replace("-", "−")])
 show.table(
     rows,
     ["facts", "how many", "right before", "right now", "change"],
