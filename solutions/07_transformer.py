@@ -740,8 +740,9 @@ show.table(
 # | inside the MLP | `hook_pre`, `hook_post` | d_mlp numbers at each position |
 # | what a norm divides by | `hook_scale` of each norm | one number at each position, its axis kept |
 #
-# In full the names are `blocks.0.attn.hook_q` and so on: the way to the module, as with parameters. `hook_embed`, `hook_pos_embed` and the final norm's
-# `ln_final.hook_scale` and `ln_final.hook_normalized` are there once; all others once in each block.
+# In full the names are `blocks.0.attn.hook_q` and so on: the way to the module, as with parameters. `hook_embed`,
+# `hook_pos_embed` and the final norm's `ln_final.hook_scale` and `ln_final.hook_normalized` are there once; all others
+# once in each block.
 
 # %% [markdown] key="hook-shapes" covers="N20"
 # ### Exercise 07.7 · The shapes of all activations
@@ -1003,14 +1004,15 @@ best = my_logits[0].softmax(-1).max(-1)  # values and indices: [pos]
 guesses = [model.to_string(i) for i in best.indices]
 right = [guess == word for guess, word in zip(guesses, words[1:], strict=False)]  # the last has no answer
 came = [*map(repr, words[1:]), "not known yet"]
+shown = [*range(6), *range(len(words) - 8, len(words))]  # the first six, and the last eight
 
 show.table(
-    [[i, repr(words[i]), repr(guesses[i]), f"{best.values[i]:.2f}", came[i]] for i in range(len(words))],
+    [[i, repr(words[i]), repr(guesses[i]), f"{best.values[i]:.2f}", came[i]] for i in shown],
     ["position", "has just read", "thinks is next", "probability", "what came"],
-    verdicts=[*right, None],
+    verdicts=[[*right, None][i] for i in shown],
     verdict_name="right",
-    title=f"{len(words)} tokens, {len(words)} predictions",
-    note=f"The likeliest token was right at {sum(right)} of {len(right)} positions. A good guess can be wrong.",
+    title=f"{len(words)} tokens, {len(words)} predictions: the first six, and the last eight",
+    note=f"The likeliest token was right at {sum(right)} of all {len(right)} positions. A good guess can be wrong.",
 )
 
 # %% [markdown] key="next-text" covers="N7"
@@ -1090,7 +1092,7 @@ show.bars(
 
 # %% key="surprise-by-hand" tags=["demo"]
 show.table(
-    [["1" if n == 1 else f"1/{n:,}", math.log(n), math.log2(n)] for n in (1, 2, 4, 50, 50257)],
+    [["1" if n == 1 else f"1/{n:,}", f"{math.log(n):.2f}", f"{math.log2(n):.2f}"] for n in (1, 2, 4, 50, 50257)],
     ["p, the probability that the model gave", "−log p (nats)", "−log₂ p (bits)"],
     title="How surprised is a model?",
     note="Halving the probability adds 0.69 nats, wherever one starts. The last row: guessing evenly.",
@@ -1305,7 +1307,7 @@ kinds = [kind_of(word, words[:i]) for words in read for i, word in enumerate(wor
 costs = {kind: surprises[[i for i, k in enumerate(kinds) if k == kind]] for kind in sorted(set(kinds))}
 
 show.table(
-    [[kind, len(cost), cost.mean(), f"{cost.sum() / surprises.sum():.0%}"] for kind, cost in costs.items()],
+    [[k, f"{len(cost):,}", f"{cost.mean():.2f}", f"{cost.sum() / surprises.sum():.0%}"] for k, cost in costs.items()],
     ["kind of token", "how many", "mean surprise (nats)", "share of the loss"],
     title="What costs how much",
     note="Compare the two rows of names. Names are those of the story world; all other tokens are words or punctuation.",
