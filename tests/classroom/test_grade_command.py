@@ -74,7 +74,8 @@ def test_a_canvas_gradebook_is_filled(grade, hand_in, make_notebook, tmp_path):
 def test_a_moodle_worksheet_is_filled(grade, hand_in, make_notebook, tmp_path):
     hand_in("Ann Lee_4711_assignsubmission_file_/05_attention.ipynb", make_notebook(all_others="return 1"))
     (tmp_path / "g.csv").write_text("Identifier,Full name,Grade,Maximum Grade\nParticipant 4711,Ann Lee,,10.00\n")
-    assert grade(hand_in.folder, "--moodle", tmp_path / "g.csv").exit_code == 0
+    result = grade(hand_in.folder, "--moodle", tmp_path / "g.csv")
+    assert result.exit_code == 0 and "moodle.csv has 1 mark of this class." in result.stdout
     assert (tmp_path / "out" / "moodle.csv").read_text().splitlines()[-1] == "Participant 4711,Ann Lee,10,10.00"
 
 

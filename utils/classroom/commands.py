@@ -154,12 +154,19 @@ def _write(
         exports.write_junit(store, out / "junit.xml")
         written.append(str(out / "junit.xml"))
     if gradebooks.canvas:
-        notes += canvas.fill(store, points, gradebooks.canvas, out / "canvas.csv").notes
+        notes += _told(canvas.fill(store, points, gradebooks.canvas, out / "canvas.csv"), out / "canvas.csv")
         written.append(str(out / "canvas.csv"))
     if gradebooks.moodle:
-        notes += moodle.fill(store, points, gradebooks.moodle, out / "moodle.csv", chapter).notes
+        notes += _told(moodle.fill(store, points, gradebooks.moodle, out / "moodle.csv", chapter), out / "moodle.csv")
         written.append(str(out / "moodle.csv"))
     return written, notes
+
+
+def _told(filled, path: Path) -> list[str]:
+    """What a teacher should know of a filled gradebook, how much of it was filled first."""
+    from utils.grading.text import counted
+
+    return [f"{path} has {counted(filled.rows, 'mark')} of this class.", *filled.notes]
 
 
 def _formats(text: str) -> tuple[str, ...]:
