@@ -721,7 +721,7 @@ show.bars(
     y_name="surprise, −log p (nats a token)",
 )
 
-# %% [markdown] key="typical-answer" terms="entropy, typical"
+# %% [markdown] key="typical-answer"
 # <details><summary>Why that can be</summary>
 #
 # In the pocket model's world a choice is mostly one among words that are about equally likely: which food, which color,
@@ -733,7 +733,8 @@ show.bars(
 # what people write, and just as dull (Holtzman et al. 2020).
 #
 # </details>
-#
+
+# %% [markdown] key="typical" terms="entropy, typical"
 # Either way, **the likeliest text is not a typical text**. Throw a die that shows a six with probability 0.3 and each
 # other number with 0.14, a hundred times. The likeliest single result is a hundred sixes. But you will never see it:
 # what you see has about thirty sixes, because there are so many more results like that. Real texts make surprising
@@ -1056,14 +1057,14 @@ RULES = {
 }
 left = {name: (kept > -torch.inf).sum(-1) for name, kept in RULES.items()}  # [pos-1] each
 some = 60
-nucleus = left["top-p, p = 0.9"]
+nucleus = left["top-p, p = 0.9"][:some]
 
 show.lines(
     list(range(1, some + 1)),
     {name: counts[:some] for name, counts in left.items()},
     title="How many tokens stay, at each place of a story?",
     note=f"Top-k is a flat line. The nucleus has from {nucleus.min()} to {nucleus.max()} tokens, "
-    f"and a single one at {(nucleus == 1).float().mean():.0%} of all places.",
+    f"and a single one at {(nucleus == 1).float().mean():.0%} of these {some} places.",
     x_name="position of the token that comes next",
     y_name="tokens that stay",
     log_y=True,
