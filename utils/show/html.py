@@ -24,7 +24,7 @@ _THEME = (
     f"{_PLOT}.textpoint text{{paint-order:stroke;stroke:var(--jp-layout-color0);stroke-width:3px}}"
     f"{_PLOT}.annotation .bg{{fill:var(--jp-layout-color0)!important;fill-opacity:.5!important}}"
     f"[data-jp-theme-light=false] {_PLOT}:is(.heatmaplayer,.cbfills){{filter:invert(1) hue-rotate(180deg)}}"
-    f"[data-jp-theme-light=false] {_AREA} .plot-img{{filter:invert(1) hue-rotate(180deg) brightness(1.25)}}"
+    f"[data-jp-theme-light=false] {_AREA} .plot-img{{filter:invert(1) hue-rotate(180deg)}}"
     f"[data-jp-theme-light=false] {_PLOT}:is(.trace,.legend .layers){{filter:brightness(1.4)}}</style>"
 )
 
