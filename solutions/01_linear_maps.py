@@ -229,15 +229,15 @@ for angle in (45, 90, 120, 130, 134, 135):
     try:
         x, y = solve(1, 1, 6, c, d, f)
     except ValueError:
-        x, y = "no single", "answer"
-    place = [v if isinstance(v, str) else signed(v, 1) for v in (x, y)]
-    rows.append([f"{angle}°", signed(d - c, 3), *place])
+        rows.append([f"{angle}°", signed(d - c, 3), None, None])
+        continue
+    rows.append([f"{angle}°", signed(d - c, 3), signed(x, 1), signed(y, 1)])
 
 show.table(
     rows,
     ["angle", "determinant", "x", "y"],
     title="Where x + y = 6 and the turning line cross",
-    note="As the determinant goes to 0, x and y get farther and farther from 0, without end.",
+    note="As the determinant goes to 0, x and y get farther and farther from 0. At 135° there is no single answer.",
 )
 
 # %% [markdown] key="matrix-equation" covers="M1, M4" terms="vector, matrix"
@@ -510,7 +510,7 @@ show.lines(
     title="The error of two models against their one weight",
     note="Downhill on the bowl leads to w = 3 from anywhere. Among the waves it may end in a wrong valley.",
     x_name="weight w",
-    y_name="mean squared error, share of its largest",
+    y_name="mean squared error ÷ its largest",
     marks={"the right w": 3},
 )
 

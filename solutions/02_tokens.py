@@ -664,7 +664,7 @@ print("the same as the first way:", on_numbers(sample, 20) == train_bpe(sample, 
 world = [document.text for document in islice(documents(seed=2), 150)]
 world_text = "\n".join(world)
 print(f"{len(world_text):,} characters, for example:")
-print(*[text[:150] for text in world[:2]], sep="\n")
+print(*[f"{text[:150]}…" for text in world[:2]], sep="\n")
 
 # %% [markdown] key="predict-first-pair" tags=["predict"]
 # **Predict.** Which pair will be merged first: t + h, h + e, or space + t? The commonest word of English is "the".

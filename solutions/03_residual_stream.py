@@ -200,13 +200,13 @@ cosine = unit @ unit.T  # [word word]
 # %% key="embedded-words-figure" tags=["demo"]
 same = tensor([[a == b for a in kind_of] for b in kind_of])
 others = same & ~torch.eye(len(words), dtype=torch.bool)  # another word of the same kind
-alike, unlike = cosine[others].mean(), cosine[~same].mean()
+alike, unlike = (f"{cosine[pairs].mean():.2f}".replace("-", "−") for pairs in (others, ~same))
 show.matrix(
     cosine,
     rows=words,
     columns=words,
     title="Which rows of the embedding are alike?",
-    note=f"Four names, animals, colors, numbers. One kind: mean cosine {alike:.2f}; different kinds: {unlike:.2f}.",
+    note=f"Four names, animals, colors, numbers. One kind: mean cosine {alike}; different kinds: {unlike}.",
     row_name="word",
     column_name="word",
     value_name="cosine",
@@ -331,7 +331,7 @@ show.matrix(
     rows=range(shown),
     columns=range(shown),
     title="Which places have vectors that are alike?",
-    note=f"Neighbors: mean cosine {close:.2f}. {shown // 2} places apart: {far:.2f}.",
+    note=f"Neighbors: mean cosine {close:.2f}. {shown // 2} places apart: {far:.2f}. Empty: a place with itself.",
     row_name="position",
     column_name="position",
     value_name="cosine",
@@ -668,7 +668,8 @@ show.matrix(
     rows=writers,
     columns=writers[2:],
     title="Who reads what on the bus?",
-    note=f"How much a reader's output changes when it does not see one writer. Missed most: {most}.",
+    note=f"How much a reader's output changes when it does not see one writer. Missed most: {most}. Empty: the "
+    "writer comes later.",
     row_name="writer",
     column_name="reader",
     value_name="relative change",
