@@ -81,8 +81,9 @@ def center_rows(x):
     ),
     "the_books_own_function": _tries("from utils import use\nuse(None, '00.1')(x)"),
     "the_books_own_by_name": _tries("from utils.exercises import exercise\nexercise('center_rows').solution(x)"),
-    "asks_the_outside_for_it": _tries(f"{_AGENT}\nagent._book_function('00.1')(x)"),
-    "asks_for_a_later_chapter": _tries(f"{_AGENT}\nagent._book_function('05.7')"),
+    "asks_the_outside_for_it": _tries(f"{_AGENT}\nagent._book_function('00.1', None)(x)"),
+    "asks_for_it_in_place_of_its_own": _tries(f"{_AGENT}\nassert agent._book_function('00.1', max)(2, 3) != 3"),
+    "asks_for_a_later_chapter": _tries(f"{_AGENT}\nagent._book_function('05.7', None)"),
     "walks_from_an_object": _tries(
         f"{_AGENT}\n"
         "for name in ('__globals__', '__class__', '__reduce__', '__init__', '_answer'):\n"

@@ -135,3 +135,20 @@ def test_the_end_of_the_container_is_nobodys_fault(grader, answers, monkeypatch)
         marks = grader.grade(notebook_of({"00.1": answers["00.1"], "00.5": answers["00.5"]}), "alice").marks
         assert [m.status for m in marks if m.exercise in ("00.1", "00.5")] == ["passed", "passed"], when
         assert len(asked) >= max(when)
+
+
+@pytest.mark.parametrize(
+    "mask, lent",
+    [
+        ('def causal_mask(scores):\n    raise NotImplementedError("Write causal_mask here, then grade it.")', True),
+        ("def causal_mask(scores):\n    return scores", True),
+        ("def causal_mask(scores):\n    n = scores.shape[-1]\n    late = torch.arange(n) > torch.arange(n)[:, None]\n"
+         "    return scores.masked_fill(late[-scores.shape[-2] :], -torch.inf)", False),
+    ],
+)  # fmt: skip
+def test_the_books_function_stands_in_for_one_that_did_not_pass(grader, mask, lent):
+    """As `use` does in a notebook, where a skipped part is lent to those that are built on it."""
+    pattern = "def attention_pattern(scores):\n    return use(causal_mask)(scores).softmax(-1)"
+    cells = tuple(Cell(None, "code", source, e) for e, source in (("05.3", mask), ("05.4", pattern)))
+    marks = {mark.exercise: mark for mark in grader.grade(Notebook("05_attention", cells), "alice").marks}
+    assert (marks["05.3"].passed, marks["05.4"].status) == (not lent, "passed"), marks["05.4"].verdict

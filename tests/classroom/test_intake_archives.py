@@ -257,6 +257,15 @@ def test_names_in_utf8_that_do_not_say_so(zipped, take_in, data):
     assert students(take_in(path)[0]) == ["Zo\u00eb"]
 
 
+def test_names_in_latin_1_stay_two(tarred, take_in, data, tmp_path):
+    both = [os.fsdecode(name) for name in (b"J\xf6rg", b"J\xe4rg")]
+    assert students(take_in(tarred([(f"{name}/{NAME}", data) for name in both]))[0]) == ["J\u00e4rg", "J\u00f6rg"]
+    for name in both:
+        (tmp_path / "class" / name).mkdir(parents=True)
+        (tmp_path / "class" / name / NAME).write_bytes(data)
+    assert students(take_in(tmp_path / "class")[0]) == ["J\u00e4rg", "J\u00f6rg"]
+
+
 def test_the_private_folder_is_gone_afterwards(tarred, data, tmp_path, monkeypatch):
     from utils.classroom.intake import Intake
 

@@ -23,6 +23,7 @@ from utils.classroom.unpack import (
     Forward,
     archive_kind,
     decompressed,
+    file_name,
     is_archive,
     open_zip,
     short,
@@ -117,7 +118,7 @@ class Collection(AbstractContextManager):
             self._left_out(prefix or str(folder), f"cannot be opened ({reason.strerror})")
             return
         for entry in entries:
-            path = prefix + one_line(entry.name.encode(errors="replace").decode())
+            path = prefix + one_line(file_name(entry.name))
             if unimportant(entry.name):
                 continue
             if entry.is_symlink():
@@ -256,7 +257,7 @@ class Collection(AbstractContextManager):
 
     def _inner(self, prefix: str, name: str, archive: str) -> str | None:
         """The path of an archive's entry; None, and told, where its name would lead elsewhere."""
-        name = name.replace("\\", "/")
+        name = file_name(name).replace("\\", "/")
         parts = [part for part in name.split("/") if part not in ("", ".")]
         shown = prefix + "/".join(map(one_line, parts))
         if name.startswith("/") or ".." in parts or (parts and parts[0][1:2] == ":") or "\0" in name:

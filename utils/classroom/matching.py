@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from utils.classroom.decoding import RawCell, RawNotebook
 from utils.classroom.known import BookCell, Chapter, squeezed
 from utils.classroom.marks import Cell, Notebook
+from utils.classroom.similar import LONGEST
 
 _DEFINITION = re.compile(r"^(?:async\s+def|def|class)\s+(\w+)", re.MULTILINE)
 
@@ -124,7 +125,12 @@ def _as_cells(cell: _Placed, exercises: list[str], passed_over: bool, notes: lis
 
 
 def _added(source: str, shipped: str) -> str:
-    """Imports, definitions and plain constants of new names that a student has put into one of the book's own cells."""
+    """Imports, definitions and plain constants of new names that a student has put into one of the book's own cells.
+
+    Nothing of a cell so long that looking at it would take minutes.
+    """
+    if len(source) > LONGEST:
+        return ""
     try:
         mine, books = ast.parse(source), ast.parse(shipped)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -38,7 +38,9 @@ class Ended(BaseException):
 class Outside(Peer):
     """The outer end of the wall, for one submission's process."""
 
-    def __init__(self, channel: Channel, call_seconds: float, until: float, functions: Callable[[str], Callable]):
+    def __init__(
+        self, channel: Channel, call_seconds: float, until: float, functions: Callable[[str, bool], Callable | None]
+    ):
         super().__init__(channel)
         self.call_seconds, self.until, self.functions = call_seconds, until, functions
         self.ops |= {"method": self._method, "attribute": self._attribute, "patterns": self._patterns, "use": self._use}
@@ -311,8 +313,10 @@ class Outside(Peer):
         tokens = fields["tokens"]
         return [torch.stack([patterns(tokens, *head) for head in layer], 1) for layer in self._target(fields).heads]
 
-    def _use(self, fields: dict) -> int:
-        function = self.functions(str(fields["plain"]["name"]))
+    def _use(self, fields: dict) -> int | None:
+        function = self.functions(str(fields["plain"]["name"]), bool(fields["plain"]["own"]))
+        if function is None:
+            return None
         number = self.number(function)
         self.lasting[number] = function
         return number

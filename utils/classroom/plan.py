@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from utils.classroom.marks import Cell, Notebook
 from utils.classroom.problems import ClassProblem
+from utils.classroom.similar import LONGEST
 from utils.paths import chapters_dir
 
 
@@ -100,7 +101,12 @@ def _needed(chapter: str, sources: list[str]) -> set[str]:
 
 @functools.lru_cache(maxsize=4096)
 def names(source: str) -> tuple[frozenset[str], frozenset[str]]:
-    """The global names that a cell reads without defining them, and those that it defines; none if it has no syntax."""
+    """The global names that a cell reads without defining them, and those that it defines.
+
+    None of either if it has no syntax, or is too long.
+    """
+    if len(source) > LONGEST:
+        return frozenset(), frozenset()
     try:
         table = symtable.symtable(source, "cell", "exec")
     except (SyntaxError, ValueError, RecursionError, MemoryError):

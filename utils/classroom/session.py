@@ -156,7 +156,7 @@ class _Run:
         from utils.classroom.outside import Outside
 
         self.number, sock = self.grader.sandbox.spawn()
-        self.outside = Outside(Channel(sock), self.grader.limits.call_seconds, self.until, self._earlier)
+        self.outside = Outside(Channel(sock), self.grader.limits.call_seconds, self.until, self._lent)
         self.outside.bridges = self._bridges()
         self.errors, self.used = {}, False
         for step in self.steps:
@@ -198,11 +198,24 @@ class _Run:
 
         return {id(self.grader.model): MODEL, id(small_model(torch.device("cpu"))): "small"}
 
-    def _earlier(self, name: str) -> Any:
-        """A function of an earlier chapter than the one that is graded."""
+    def _lent(self, name: str, own: bool) -> Any:
+        """The book's function for `use`; None where the student's own is to be taken.
+
+        As in a notebook, the book's stands in for one that has not passed. No mark can be had with it: that exercise
+        is judged already. Of the chapter's other exercises, none is lent.
+        """
+        from utils.exercises import UnknownExercise
         from utils.exercises import exercise as find
 
-        found = find(name)
+        try:
+            found = find(name)
+        except UnknownExercise:
+            if own:
+                return None
+            raise
+        if own:
+            judged = self.verdicts.get(found.id)
+            return found.solution if judged is not None and not judged.passed else None
         if found.chapter >= int(self.notebook.chapter[:2]) or found.chapter not in PIECES:
             raise LookupError(f"{found.name} cannot be had here: define it.")
         return found.solution

@@ -112,6 +112,18 @@ def unimportant(name: str) -> bool:
     return name in SKIPPED or name.startswith(".")
 
 
+def file_name(name: str) -> str:
+    """A name whose bytes are not UTF-8 is read as Latin-1, so that two such names stay two."""
+    try:
+        data = name.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # halves of characters that no bytes stand behind
+        return name
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
 def zip_name(info: zipfile.ZipInfo) -> str:
     """Many programs write UTF-8 without saying so; zipfile then reads it as cp437."""
     if info.flag_bits & 0x800:

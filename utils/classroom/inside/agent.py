@@ -6,6 +6,7 @@ It judges nothing. An answer can do to this process what it likes: whatever come
 import ast
 import builtins
 import contextlib
+import functools
 import linecache
 import signal
 import socket
@@ -290,10 +291,21 @@ class Agent(Peer):
             return writer.write([("yours", own[id(v)]) if id(v) in own else ("new", plain(v)) for v in value])
         return writer.write([(plain(k), plain(v)) for k, v in value.items()])
 
-    def _book_function(self, name: str) -> Callable:
-        """A function of an earlier chapter, which runs outside."""
-        number = self.ask("use", {}, {"name": name})
-        return lambda *args: self.ask("method", {"args": args, "kwargs": ()}, {"target": number, "method": "__call__"})
+    def _book_function(self, name: str, own: Callable | None) -> Callable:
+        """The learner's own, or the book's, which runs outside. Which one is asked anew at each call of a function."""
+
+        def found() -> Callable:
+            number = self.ask("use", {}, {"name": str(name), "own": own is not None})
+            return own if number is None else functools.partial(self._outside, number)
+
+        if own is None or isinstance(own, type):
+            return found()
+        return functools.wraps(own)(lambda *args, **kwargs: found()(*args, **kwargs))
+
+    def _outside(self, number: int, *args: Any, **kwargs: Any) -> Any:
+        """Call a function of the book's."""
+        fields = {"args": args, "kwargs": tuple(kwargs.items())}
+        return self.ask("method", fields, {"target": number, "method": "__call__"})
 
 
 def _next(items: Iterator) -> tuple | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import utils
 
-book_functions: Callable[[str], Callable] | None = None
+book_functions: Callable[[str, Callable | None], Callable] | None = None
 _bridges: dict[str, Any] = {}
 _used: dict[str, Any] = {}
 
@@ -71,8 +71,10 @@ def install(models: list[str]) -> None:
 
 
 def use(answer: Any = None, exercise_id: str | None = None) -> Callable:
-    """The learner's own function where there is one, else the book's, if it belongs to an earlier chapter."""
-    return answer if callable(answer) else book_functions(str(exercise_id))
+    """The learner's own function until it is marked as wrong, then the book's; also the book's of earlier chapters."""
+    if not callable(answer):
+        return book_functions(str(exercise_id), None)
+    return book_functions(exercise_id or getattr(answer, "__name__", ""), answer)
 
 
 def bridge(name: str) -> Any:
