@@ -253,7 +253,7 @@ for row in batch[:3]:
 
 # %% key="uniform" tags=["demo"]
 uniform = math.log(d_vocab)
-print(f"d_vocab = {d_vocab:,}, so knowing nothing costs ln {d_vocab:,} = {uniform:.2f} nats a token")
+print(f"d_vocab = {d_vocab:,}, so knowing nothing costs log {d_vocab:,} = {uniform:.2f} nats a token")
 
 # %% [markdown] key="unigram-text" terms="unigram"
 # The next one has counted the training text. It knows that " the" is common and " turtle" rare, and it says the same
@@ -330,8 +330,8 @@ print(f"{by_cross_entropy(train_rows, test_rows, d_vocab):.3f} {unigram_loss(tra
 
 # %% [markdown] key="bigram-text" terms="bigram"
 # The third looks one token back. After " Once" it expects " upon" or " there", because it has a table of how often
-# each token followed each: a **bigram** model. For decades tables like this one, over two tokens or a few, were the best language models there
-# were.
+# each token followed each: a **bigram** model. For decades tables like this one, over two tokens or a few, were the
+# best language models there were.
 
 # %% [markdown] key="predict-bigram" tags=["predict"]
 # **Predict.** You know what knowing nothing costs. Counting tokens saves something; counting pairs saves more. One
@@ -420,9 +420,10 @@ floor = BASELINES["the world's own"]
 well_fed = exercise("08.3").solution(train_rows.repeat(30, 1), test_rows, d_vocab)
 
 # %% key="baselines-figure" tags=["demo"]
+*tables, world = BASELINES.items()
 show.bars(
-    BASELINES,
-    title="Four losses that need no training",
+    [*tables, ("bigram, a thirtieth added", well_fed), world],
+    title="Losses that need no training",
     note=f"Were the added one thirty times smaller, the table of pairs would reach {well_fed:.1f}. From there to the floor "
     f"it is {well_fed - floor:.1f} nats: what can only be known by looking further back.",
     x_name="what is known",
@@ -441,8 +442,8 @@ show.bars(
 # Now a loss means something. Between the first bar and the second lies *which tokens are common*; up to the third,
 # *what goes with what*; from there to the floor nearly everything that attention is for: who the story is about, what
 # she owns, what was promised in the second sentence. ("Nearly", because the added one is not free. Many tokens stand
-# in the text only a few dozen times, and a row of $d_\text{vocab}$ ones weighs more than what was counted. The note says
-# how far the same table gets without it.) Keep these four numbers in sight.
+# in the text only a few dozen times, and a row of $d_\text{vocab}$ ones weighs more than what was counted. The
+# fourth bar is the same table with a thirtieth added.) Keep these numbers in sight.
 
 # %% [markdown] key="initialization" terms="initialization"
 # ## 4 · Where to start
@@ -455,7 +456,7 @@ show.bars(
 # **Predict.** A model with random weights, small ones, has learned nothing. What is its loss on these stories?
 #
 # - **a**: that of the unigram table;
-# - **b**: about ln of the vocabulary;
+# - **b**: about the logarithm of the vocabulary's size;
 # - **c**: much larger: it is not just ignorant, it is wrong.
 
 # %% key="guess-first" tags=["predict"]
@@ -553,7 +554,7 @@ model = fresh_model()
 n_parameters = sum(p.numel() for p in model.parameters())
 first = loss_on(model, test_rows[:32])
 print(f"{n_parameters:,} parameters, none trained")
-print(f"first loss {first:.2f}, ln {d_vocab} = {uniform:.2f}; within 0.1: {abs(first - uniform) < 0.1}")
+print(f"first loss {first:.2f}, log {d_vocab} = {uniform:.2f}; within 0.1: {abs(first - uniform) < 0.1}")
 
 # %% [markdown] key="first-loss-why"
 # <details><summary>What you see, and why</summary>
@@ -591,14 +592,14 @@ found = [loss_on(made_larger(spread / 0.02), test_rows[:32]) for spread in sprea
 # %% key="spreads-figure" tags=["demo"]
 show.lines(
     spreads,
-    {"measured": found, "ln d_vocab + ½ d_model s²": [uniform + 64 * spread**2 for spread in spreads]},
+    {"measured": found, "log d_vocab + ½ d_model s²": [uniform + 64 * spread**2 for spread in spreads]},
     title="The first loss, by the size of the random weights",
     note=f"GPT-2's 0.02 costs {found[3] - uniform:.2f} more than knowing nothing, a spread of 0.2 costs "
     f"{found[-1] - uniform:.1f} more.",
     x_name="s, standard deviation of the weights (log scale)",
     y_name="loss before training, nats",
     log_x=True,
-    levels={"ln d_vocab": uniform, "unigram": BASELINES["unigram"]},
+    levels={"log d_vocab": uniform, "unigram": BASELINES["unigram"]},
 )
 
 # %% [markdown] key="spreads-why"
@@ -1180,7 +1181,7 @@ show.table(
 # %% key="live-verdicts" tags=["demo"]
 held_out, last_batches = seen[STEPS][0], sum(losses[-20:]) / 20
 signs = {
-    "the first loss was about ln d_vocab": abs(losses[0] - uniform) < 0.1,
+    "the first loss was about log d_vocab": abs(losses[0] - uniform) < 0.1,
     "the unigram table is beaten": held_out < BASELINES["unigram"],
     "the table of pairs is beaten": held_out < BASELINES["bigram"],
     "the loss is not below the world's own": held_out > floor,
@@ -1264,11 +1265,9 @@ show.lines(
 # %% key="trials-texts" tags=["demo", "nbval-ignore-output"]
 reported = {name: sum(run_losses[-10:]) / 10 for name, (_, run_losses, _) in runs.items()}
 measured = {name: loss_on(run_model, test_rows) for name, (run_model, _, _) in runs.items()}
+texts = {name: spell(write_on(run[0], begin, 25, torch.Generator().manual_seed(5))) for name, run in runs.items()}
 show.table(
-    [
-        [name, reported[name], measured[name], spell(write_on(run[0], begin, 25, torch.Generator().manual_seed(5)))]
-        for name, run in runs.items()
-    ],
+    [[name, f"{reported[name]:.2f}", f"{measured[name]:.2f}", text] for name, text in texts.items()],
     ["run", "loss it reports", "loss at predicting", f"how it goes on after '{spell(begin[1:])}'"],
     title="What the four runs are worth",
     note="The second column is what each run printed; the third is measured properly, on held-out text.",
@@ -1279,18 +1278,16 @@ show.table(
 #
 # **No shift** has by far the lowest loss, and its text is the last word again and again. It was asked for the token
 # that it had just been shown, and it has learned to say it. Two signs give it away before you read any text: the loss
-# falls below the world's own, where no honest model can be; and even its *first* loss is too low. What stands in the
-# stream at " cat" is at first mostly the row of " cat", and no row of the tied table fits it as well as that same row:
-# an untrained model slightly expects every token twice, which here happens to be the answer.
+# falls below the world's own, where no honest model can be; and even its *first* loss is too low. An untrained model
+# slightly expects every token twice, because the tied table's best fit to a stream of " cat" is the row of " cat".
 #
-# **No zero_grad** learns at first, when all gradients point the same way and their sum is as good as the last one.
-# Then the sum goes on pointing where it pointed long ago. A step against it comes only when the new gradients have
-# outweighed all the old ones: the weights swing past the bottom and back, like a ship that turns too late.
+# **No zero_grad** learns at first, when all gradients point the same way. Then their sum goes on pointing where it
+# pointed long ago, until the new gradients have outweighed the old ones: the weights swing past the bottom and back,
+# like a ship that turns too late.
 #
 # **No warm-up** takes its first step with η for every parameter at once (section 6). Its curve may even fall faster at
-# first. But steps of that size throw the weights far out of where they were drawn, and a few steps later the loss
-# jumps. It recovers, or half recovers: behind the right run and for no visible reason. The larger the model and the
-# rate, the worse it is.
+# first. But such steps throw the weights far out of where they were drawn, and a few steps later the loss jumps. It
+# recovers, or half recovers, behind the right run and for no visible reason.
 #
 # </details>
 
@@ -1444,7 +1441,7 @@ show.lines(
 against = "below" if held_out < BASELINES["bigram"] else "not yet below"
 show.table(
     [
-        ["before training", f"{losses[0]:.2f}", f"ln d_vocab = {uniform:.2f}: it knows nothing, and knows that"],
+        ["before training", f"{losses[0]:.2f}", f"log d_vocab = {uniform:.2f}: it knows nothing, and knows that"],
         ["the run of section 9", f"{held_out:.2f}", f"{against} the table of pairs, {BASELINES['bigram']:.2f}"],
         ["no shift", f"{reported['no shift']:.2f}", f"below the floor, {floor:.2f}: it cannot be true"],
     ],
@@ -1460,8 +1457,8 @@ show.table(
 #
 # - A window of $n + 1$ tokens holds $n$ predictions: inputs are all but the last token, targets all but the first. A
 #   batch is several windows from random places.
-# - A loss means something beside its **baselines**: ln of the vocabulary, unigram, bigram, and the entropy of the text
-#   as a floor. Measure on held-out text.
+# - A loss means something beside its **baselines**: the logarithm of the vocabulary's size, unigram, bigram, and the
+#   entropy of the text as a floor. Measure on held-out text.
 # - A model with small random weights starts at about $\log d_\text{vocab}$. Far above means that it is sure of
 #   something wrong. What writes into the stream starts smaller, by $\sqrt{2 \cdot n_\text{layers}}$.
 # - Gradient descent moves against the gradient; the **learning rate** is limited by the steepest direction. It warms
