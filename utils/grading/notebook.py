@@ -58,7 +58,7 @@ def use(answer: Any, exercise_id: str | None = None) -> Callable:
             print(f"Using the book's {found.name} (exercise {found.id}).")
         else:
             print(
-                f"Using the book's {found.name}: yours has not passed exercise {found.id} in this notebook yet. "
+                f"Using the book's {found.name}: yours has not passed exercise {found.id} in this notebook yet.\n"
                 f'grade({found.name}, "{found.id}") tries it.'
             )
     return found.solution
