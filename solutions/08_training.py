@@ -59,6 +59,7 @@ from utils.pocket.world import documents, stories
 from utils.pocket.world.streams import WEIGHTS
 
 where = device()  # a CUDA GPU if there is one, else the CPU: what is trained in this chapter is trained there
+torch.use_deterministic_algorithms(where.type == "cpu")  # sums in one order: two runs on one machine train alike
 pocket = reference(device="cpu")  # the pocket model, trained already
 GPT2 = exercise("07.2").solution  # chapter 07's class, as the book writes it
 gpt2_tokens = tokenizer()
