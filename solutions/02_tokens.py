@@ -1251,7 +1251,7 @@ for place in different[:3]:
 # And the speed? The seconds below are the processor's, so that other programs do not count. They differ from machine to
 # machine and from run to run, so the book's own check does not compare them.
 
-# %% key="speed" tags=["demo", "nbval-ignore-output"]
+# %% key="speed" tags=["demo", "measured", "nbval-ignore-output"]
 total = sum(map(len, theirs))
 show.table(
     [[name, f"{seconds:.2f}", f"{total / seconds / 1000:,.0f}"] for name, seconds in spent.items()],
@@ -1260,7 +1260,7 @@ show.table(
     note="Look at the ratio of the two rows: it depends less on the machine than the seconds do.",
 )
 
-# %% key="speed-long" tags=["demo", "nbval-ignore-output"]
+# %% key="speed-long" tags=["demo", "measured", "nbval-ignore-output"]
 letters = "".join(filter(str.isalpha, world_text))
 rows, spent_on = [], {}
 for n in (250, 500, 1000, 2000):

@@ -1838,7 +1838,7 @@ print("four greedy stories, with and without a cache, token by token the same:",
 # differ from machine to machine, so the book's check does not compare them.
 
 
-# %% key="seconds" tags=["demo", "nbval-ignore-output"]
+# %% key="seconds" tags=["demo", "measured", "nbval-ignore-output"]
 def seconds(step, times=4):
     """The shortest of some runs, in seconds of the processor, on one core."""
     threads, taken = torch.get_num_threads(), []
@@ -1862,7 +1862,7 @@ for n in sizes:
     through_blocks(streams[:, : n - 1], held)  # the past, not measured
     measured["with a cache"].append(seconds(lambda n=n, held=held: through_blocks(streams[:, n - 1 : n], held), 8))
 
-# %% key="seconds-figure" tags=["demo", "nbval-ignore-output"]
+# %% key="seconds-figure" tags=["demo", "measured", "nbval-ignore-output"]
 milliseconds = {name: [1000 * t for t in times] for name, times in measured.items()}
 slow, fast_times = milliseconds.values()
 show.lines(
@@ -1919,7 +1919,7 @@ show.lines(
 )
 
 
-# %% key="slopes" tags=["demo", "nbval-ignore-output"]
+# %% key="slopes" tags=["demo", "measured", "nbval-ignore-output"]
 def slope(values, first, last):
     """The exponent e of values ~ nᵉ between two lengths."""
     return math.log(values[1] / values[0]) / math.log(last / first)

@@ -33,6 +33,34 @@ def test_a_second_build_changes_no_file(own_copy):
     assert built_files(own_copy) == before
 
 
+MEASURED = """# %% [markdown] key="title"
+# # Seconds
+
+# %% key="setup"
+import os
+
+# %% key="seconds" tags=["measured", "nbval-ignore-output"]
+print(f"{float(os.environ['SECONDS']):.2e} seconds{os.environ['MORE']}")
+
+# %% key="more"
+print(os.environ["SECONDS"])
+"""
+
+
+@pytest.mark.parametrize("more, code, kept", [("", "", True), (" each", "", False), ("", "# anew", False)])
+def test_measured_figures_stay_while_the_code_does(book, monkeypatch, more, code, kept):
+    monkeypatch.setenv("SECONDS", "0.125")
+    monkeypatch.setenv("MORE", "")
+    build_chapter(book(MEASURED), "05_tiny")
+    monkeypatch.setenv("SECONDS", "1234")
+    monkeypatch.setenv("MORE", more)
+    shelf = book(MEASURED + code)
+    build_chapter(shelf, "05_tiny")
+    cells = nbformat.read(shelf.solution("05_tiny"), as_version=4).cells
+    assert cells[2].outputs[0].text == ("1.25e-01 seconds\n" if kept else f"1.23e+03 seconds{more}\n")
+    assert cells[3].outputs[0].text == "1234\n"  # this one is not tagged
+
+
 def test_the_chapter_has_stubs_and_no_outputs(built):
     notebook = nbformat.read(built.chapter("05_tiny"), as_version=4)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]

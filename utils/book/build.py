@@ -3,8 +3,11 @@
 The text is read, judged and stripped before anything runs; the solution is executed and its outputs judged before
 anything is written. Outputs are kept from the last build only by request (`execute=False`) and only while the code and
 the shipped model are the same; the hash `outputs_of` in the notebook's metadata says which ones the outputs belong to.
+Seconds that a cell measures differ from build to build: those that are stored stay while their code does.
 """
 
+import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -63,6 +66,7 @@ def build_chapter(
             raise SourceProblem([Problem(source.path, line_of(source, stopped.key), str(stopped))]) from stopped
         normalize(solution)
         solution.metadata["book"]["outputs_of"] = outputs_depend_on(solution)
+        keep_measured(solution, read_notebook(shelf.solution(name)))
         _refuse(source, [(key, f'the cell "{key}": {text}') for key, text in output_problems(solution)])
     else:
         keep_outputs(solution, read_notebook(shelf.solution(name)))
@@ -95,6 +99,25 @@ def keep_outputs(solution: NotebookNode, stored: NotebookNode | None) -> None:
         if cell.cell_type == "code" and cell.id in kept:
             cell.outputs, cell.execution_count = kept[cell.id].outputs, kept[cell.id].execution_count
     solution.metadata["book"]["outputs_of"] = outputs_depend_on(solution)
+
+
+def keep_measured(solution: NotebookNode, stored: NotebookNode | None) -> None:
+    """Put back what cells tagged `measured` gave at the last build, if the same code gives the same but for figures.
+
+    All of them or none, for one may show what another has measured.
+    """
+    if stored is None or stored.metadata.get("book", {}).get("outputs_of") != solution.metadata["book"]["outputs_of"]:
+        return
+    kept = {cell.id: cell for cell in stored.cells}
+    measured = [cell for cell in solution.cells if "measured" in cell.metadata.get("tags", [])]
+    if all(_without_figures(cell.outputs) == _without_figures(kept[cell.id].outputs) for cell in measured):
+        for cell in measured:
+            cell.outputs = kept[cell.id].outputs
+
+
+def _without_figures(outputs: Sequence) -> str:
+    """Outputs as text without numbers and the spaces that line them up."""
+    return re.sub(r"[\d.,]*\d(?:e[+-]?\d+)?|\s+", "#", json.dumps(outputs, sort_keys=True)).replace("#", "")
 
 
 def size_problems(texts: dict[str, str]) -> list[str]:

@@ -18,7 +18,7 @@ FLAGS = {
     "covers": 'covers="N13, M8"',
     "terms": 'terms="logit, softmax"',
 }
-TAGS = ("demo", "predict", "raises-exception", "nbval-ignore-output", "nbval-skip")
+TAGS = ("demo", "predict", "raises-exception", "nbval-ignore-output", "nbval-skip", "measured")
 KEY = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 EXERCISE = re.compile(r"\d\d\.[1-9]\d?")
 ROW = re.compile(r"[NM][1-9]\d?")
