@@ -46,7 +46,7 @@ def talk(sandbox):
 
 
 def value_of(outside, cell, name):
-    assert outside.ask("run", {"cells": (("cell", cell),)}, {"seconds": 10.0}) == [None]
+    assert outside.ask("run", {"cells": (("cell", cell, 10.0),)}, {"seconds": 10.0}) == [None]
     return outside.ask("look", {}, {"name": name})["is"]
 
 
@@ -76,7 +76,7 @@ def test_what_one_submission_uses_up_is_not_taken_from_the_other(borrowed):
     number, sock, mine = talk(one)
     same_number, theirs_sock, theirs = talk(other)
     bomb = "import threading\nwhile True:\n    threading.Thread(target=threading.Event().wait, daemon=True).start()"
-    assert mine.ask("run", {"cells": (("cell", bomb),)}, {"seconds": 5.0})[0].startswith("RuntimeError")
+    assert mine.ask("run", {"cells": (("cell", bomb, 5.0),)}, {"seconds": 5.0})[0].startswith("RuntimeError")
     starts = "import threading\none = threading.Thread(target=list)\none.start()\none.join()\nfound = one.is_alive()"
     assert value_of(theirs, starts, "found") is False
     one.end(number, sock)

@@ -11,7 +11,8 @@ from utils.classroom.sandbox import MODEL, Limits, Sandbox
 from utils.classroom.wire import Channel
 
 PIECES = range(3, 7)  # chapters whose functions later chapters are built of
-MOST_STARTS = 6  # processes for one notebook: each answer that ends its process costs one
+SHORT = 1.0  # processor seconds in which all cells of a notebook have nearly always run
+MOST_STARTS = 7  # processes for one notebook: each answer that ends its process costs one
 
 
 class Grader:
@@ -46,10 +47,14 @@ class Grader:
         Raises:
             ClassProblem: the sandbox is gone and cannot be made again.
         """
+        from utils.grading.settings import standard
+        from utils.grading.watch import elsewhere
+
         started = time.monotonic()
         run = _Run(self, notebook)
         try:
-            marks = run.marks()
+            with standard(), elsewhere():
+                marks = run.marks()
         finally:
             run.stop()
         return Graded(
@@ -71,6 +76,7 @@ class _Run:
         self.number = 0
         self.starts = 0
         self.used = False
+        self.together = True  # whether the cells are run at one go, as long as none hinders the others
         self.left_out: set[str] = set()
         self.errors: dict[str, str] = {}
         self.verdicts: dict[str, ExerciseMark] = {}
@@ -112,7 +118,6 @@ class _Run:
     def _try(self, exercise: Any) -> tuple[str, dict | None]:
         from utils.classroom.outside import Ended
         from utils.classroom.remote import answer_of
-        from utils.grading import watch
         from utils.grading.checking import check
         from utils.grading.raised import TimeUp
         from utils.grading.trial import remembering
@@ -121,7 +126,7 @@ class _Run:
         stopped, error = key in self.left_out, self.errors.get(key)
         try:
             answer = None if stopped or error else answer_of(self.outside, exercise.name)
-            with watch.elsewhere(), remembering(self.grader.memory):
+            with remembering(self.grader.memory):
                 verdict = check(exercise.id, answer, self.grader.activations, "cpu", seed=self.grader.seed)
         except (Ended, TimeUp) as error:
             self.stop()
@@ -159,33 +164,45 @@ class _Run:
         self.outside = Outside(Channel(sock), self.grader.limits.call_seconds, self.until, self._lent)
         self.outside.bridges = self._bridges()
         self.errors, self.used = {}, False
-        for step in self.steps:
-            if step.key not in self.left_out and not self._ran(step):
+        steps = [step for step in self.steps if step.key not in self.left_out]
+        if self.together:
+            self.together = self._ran(steps, SHORT)
+            if not self.together:  # which cell it was is seen when they run one by one, in a new process
+                self.stop()
+            return
+        for step in steps:
+            if not self._ran([step], self.grader.limits.own_seconds if step.own else self.grader.limits.cell_seconds):
                 self.stop()
                 if self.grader.sandbox.alive():
                     self.left_out.add(step.key)
                     self._note(f"{_named(step)} did not come to an end, or ended its process; it was left out.")
                 return
 
-    def _ran(self, step: Step) -> bool:
+    def _ran(self, steps: list[Step], seconds: float) -> bool:
+        """Run cells one after the other, and see what they raised. False where the process ended or is given up."""
         from utils.classroom.outside import Ended
         from utils.grading.raised import TimeUp
 
+        limits = self.grader.limits
+        cells = tuple((s.key, s.source, limits.own_seconds if s.own else limits.cell_seconds) for s in steps)
         try:
-            limits = self.grader.limits
-            said = {"seconds": limits.own_seconds if step.own else limits.cell_seconds}
-            ends = self.outside.ask("run", {"cells": ((step.key, step.source),)}, said)
+            ends = self.outside.ask("run", {"cells": cells}, {"seconds": seconds})
         except (Ended, TimeUp):
             return False
-        if type(ends) is not list or not ends or not ends[0]:
-            return True
-        self.errors[step.key] = error = str(ends[0])[:300]
+        if type(ends) is not list or len(ends) != len(steps):
+            return False
+        for step, end in zip(steps, ends, strict=True):
+            if end:
+                self._failed(step, str(end)[:300])
+        return True
+
+    def _failed(self, step: Step, error: str) -> None:
+        self.errors[step.key] = error
         if error.startswith("TimeUp"):
             self._note(f"{_named(step)} took too long and was stopped.")
             self.left_out.add(step.key)  # so that it costs its time once
         elif step.own:
             self._note(f"{_named(step)} raised {error}.")
-        return True
 
     def _note(self, sentence: str) -> None:
         if sentence not in self.notes:

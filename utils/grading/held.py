@@ -140,10 +140,12 @@ class Beyond(Patches):
 
 @contextmanager
 def originals(timeout: float | None = None) -> Iterator[Patches]:
-    """While the grader works: Python's and torch's own functions and settings, whatever the notebook did to them."""
+    """While the grader works: Python's and torch's own functions and settings, whatever the notebook did to them.
+
+    Where answers run in another process there is no notebook here, and whoever grades has made settings `standard`.
+    """
     if watch.runs_elsewhere():
-        with standard():
-            yield Beyond()
+        yield Beyond()
         return
     patches = Patches(timeout)
     patches.off()

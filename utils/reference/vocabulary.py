@@ -6,6 +6,7 @@ the Hugging Face layout: TransformerLens loads a tokenizer from a folder and goe
 
 import functools
 import hashlib
+import importlib.metadata
 import importlib.util
 import json
 import os
@@ -39,9 +40,7 @@ def tokenizer():
 
 def tokenizer_folder(data: Path | None = None) -> Path:
     """The cached folder that holds the tokenizer; made from the vocabulary files in `data` when it is not there."""
-    import transformers
-
-    version = f"gpt2-tokenizer-{SHA256['encoder.json'][:8]}-transformers-{transformers.__version__}"
+    version = f"gpt2-tokenizer-{SHA256['encoder.json'][:8]}-transformers-{importlib.metadata.version('transformers')}"
     folder = cache_dir() / version
     if not (folder / "tokenizer.json").is_file():
         _build(data or _shipped_data(), folder)

@@ -73,11 +73,8 @@ class Agent(Peer):
     # the notebook
 
     def run(self, fields: dict) -> list:
-        """Run cells, each (id, source), one after the other; for each the error that ended it, or None."""
-        ends = []
-        for key, source in fields["cells"]:
-            ends.append(self._run_cell(str(key), str(source), fields["plain"]["seconds"]))
-        return ends
+        """Run cells, each (id, source, seconds), one after the other; for each the error that ended it, or None."""
+        return [self._run_cell(str(key), str(source), seconds) for key, source, seconds in fields["cells"]]
 
     def _run_cell(self, key: str, source: str, seconds: float) -> str | None:
         name = f"<cell {key}>"
