@@ -99,7 +99,7 @@ def _needed(chapter: str, sources: list[str]) -> set[str]:
     return needed
 
 
-@functools.lru_cache(maxsize=4096)
+@functools.lru_cache(maxsize=256)  # the book's cells; students' texts come once
 def names(source: str) -> tuple[frozenset[str], frozenset[str]]:
     """The global names that a cell reads without defining them, and those that it defines.
 

@@ -7,7 +7,6 @@ of the first one ends everything.
 """
 
 import contextlib
-import gc
 import json
 import os
 import select
@@ -26,8 +25,7 @@ def main(fd: int, settings: dict) -> None:
     from utils.classroom.inside.agent import Agent, preload
 
     preload(settings)
-    gc.collect()
-    gc.freeze()
+    lockdown.settle_memory()
     control.sendall(b"ready\n")
     family, lines = _Family(), [control]
     while control in lines:
