@@ -7,6 +7,7 @@ import pytest
 from utils.classroom.bench import processes_below
 from utils.classroom.lending import Lending
 from utils.classroom.outside import Outside
+from utils.classroom.problems import ClassProblem
 from utils.classroom.sandbox import LENDER, Limits, Sandbox, available
 from utils.classroom.wire import Channel
 
@@ -106,6 +107,15 @@ def test_a_container_that_died_is_made_again(borrowed, lent):
         assert value_of(outside, "x = 1", "x") == 1
         sandbox.end(number, sock)
         assert sandbox.process is None, "the lender made it again, for all"
+
+
+def test_a_lender_that_has_no_container_ends_without_a_word():
+    class Without(Sandbox):
+        def start(self):
+            raise ClassProblem("no container")
+
+    with Lending(Without(Limits())) as lending:
+        lending._thread.join()
 
 
 def test_a_worker_whose_lender_is_gone_makes_its_own(monkeypatch, tmp_path):

@@ -5,6 +5,7 @@ beside the others. So the models and libraries in it are held once, and not once
 worker makes a container of its own.
 """
 
+import contextlib
 import os
 import socket
 import tempfile
@@ -33,7 +34,8 @@ class Lending:
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._listener.shutdown(socket.SHUT_RDWR)
+        with contextlib.suppress(OSError):  # it is closed already where the container could not be made
+            self._listener.shutdown(socket.SHUT_RDWR)
         self._thread.join()
         self._folder.cleanup()
 
@@ -46,8 +48,10 @@ class Lending:
             try:
                 self.sandbox.start()
                 while (line := self._asked()) is not None:
-                    self.sandbox.adopt(line)
-                    os.close(line)
+                    try:
+                        self.sandbox.adopt(line)
+                    finally:
+                        os.close(line)
             except ClassProblem:
                 pass  # whoever asks now makes a container of its own, or says why it cannot
             finally:

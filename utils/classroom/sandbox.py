@@ -342,6 +342,6 @@ def _environment() -> dict[str, str]:
     variables = {"PATH": "/usr/bin", "HOME": "/tmp", "LANG": "C.UTF-8", "OMP_NUM_THREADS": "1"}
     variables |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     variables |= {"PYTHONHASHSEED": "0"}  # a set of words has the same order in every run
-    variables |= {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}  # large pages: a process of 600 MB forks in half the time
+    variables |= {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}  # large pages: a large process forks faster
     library = Path(sys.base_prefix).resolve() / "lib"
     return variables | {"LD_LIBRARY_PATH": str(library), "BOOK_DATA": "/tmp/book"}
