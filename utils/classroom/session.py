@@ -5,6 +5,7 @@ import time
 from types import TracebackType
 from typing import Any
 
+from utils.classroom.inside.lockdown import free_memory
 from utils.classroom.marks import ExerciseMark, Graded, Notebook, verdict_as_json
 from utils.classroom.plan import Step, book_cells, plan
 from utils.classroom.sandbox import MODEL, Limits, Sandbox
@@ -12,6 +13,7 @@ from utils.classroom.wire import Channel
 
 PIECES = range(3, 7)  # chapters whose functions later chapters are built of
 SHORT = 1.0  # processor seconds in which all cells of a notebook have nearly always run
+TIDY = 50  # notebooks after which memory is given back
 MOST_STARTS = 7  # processes for one notebook: each answer that ends its process costs one
 
 
@@ -27,6 +29,7 @@ class Grader:
     def __init__(self, seed: int, sandbox: bool = True, limits: Limits | None = None):
         self.seed, self.limits = seed, limits or Limits()
         self.sandbox = Sandbox(self.limits, walls=sandbox)
+        self.graded = 0
 
     def __enter__(self) -> "Grader":
         from utils.grading.activations import activations
@@ -57,6 +60,9 @@ class Grader:
                 marks = run.marks()
         finally:
             run.stop()
+        self.graded += 1
+        if self.graded % TIDY == 0:
+            free_memory()
         return Graded(
             student, notebook.chapter, notebook.digest, marks, tuple(run.notes), round(time.monotonic() - started, 3)
         )

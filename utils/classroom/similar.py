@@ -69,11 +69,10 @@ class _Renamed(ast.NodeTransformer):
     """Names that the answer itself binds are numbered in the order in which they come; all others stay."""
 
     def __init__(self, tree: ast.AST):
-        self._own = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-        self._own |= {
-            node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
-        }
-        self._own |= {node.name for node in ast.walk(tree) if _is_definition(node)}
+        nodes = list(ast.walk(tree))
+        self._own = {node.arg for node in nodes if isinstance(node, ast.arg)}
+        self._own |= {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
+        self._own |= {node.name for node in nodes if _is_definition(node)}
         self._numbers: dict[str, str] = {}
 
     def _number(self, name: str) -> str:

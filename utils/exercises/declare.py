@@ -4,6 +4,7 @@ The oracle's annotations are the only place where shapes stand; the checks, the 
 read them from there. Nothing here runs an answer: that is `utils.grading`.
 """
 
+import functools
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -200,7 +201,7 @@ class Exercise:
 
     @property
     def parameters(self) -> list[inspect.Parameter]:
-        return list(inspect.signature(self.solution).parameters.values())
+        return list(_parameters(self.solution))
 
     @property
     def returns(self) -> Any:
@@ -226,6 +227,11 @@ class Exercise:
 
     def __repr__(self) -> str:
         return f"<Exercise {self.id} {self.name if self.solution else '?'}>"
+
+
+@functools.cache
+def _parameters(solution: Callable) -> tuple[inspect.Parameter, ...]:
+    return tuple(inspect.signature(solution).parameters.values())
 
 
 def axis_names(annotation: Any) -> tuple[str, ...] | None:

@@ -71,26 +71,37 @@ def run(fn: Callable[[], Any], *, learners: bool = False) -> Outcome:
         return Outcome(None, error, out.text())
 
 
-@contextlib.contextmanager
-def settings_restored() -> Iterator[None]:
-    """Random states and torch's settings are afterwards as they were before, so that every run begins alike.
+def settings_now() -> tuple[list[tuple[Callable, Callable, Any]], Any]:
+    """What `settings_restored` puts back beside torch's random states: how to read and write each setting and its
+    value, and Python's random state.
 
     numpy's state, which takes long to read, is put back once, after the whole grading. An answer that runs in another
-    process can reach no settings of this one.
+    process can reach no settings of this one, and of its random states torch's alone.
+    """
+    if runs_elsewhere():
+        return [], None
+    return [(get, put, get()) for get, put in TORCH], random.getstate()
+
+
+@contextlib.contextmanager
+def settings_restored(before: tuple | None = None) -> Iterator[None]:
+    """Random states and torch's settings are afterwards as they were before, so that every run begins alike.
+
+    Args:
+        before: what `settings_now` gave, where nothing can have changed since.
     """
     state = torch.get_rng_state()
     cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
-    python = random.getstate()
-    settings = [] if runs_elsewhere() else TORCH
-    before = [get() for get, _ in settings]
+    settings, python = before or settings_now()
     try:
         yield
     finally:
-        for (get, put), value in zip(settings, before, strict=True):
+        for get, put, value in settings:
             now = get()
             if now is not value and now != value:
                 put(value)
         torch.set_rng_state(state)
         if cuda is not None:
             torch.cuda.set_rng_state_all(cuda)
-        random.setstate(python)
+        if python is not None:
+            random.setstate(python)

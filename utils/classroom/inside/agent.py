@@ -27,7 +27,7 @@ from utils.classroom.peer import Exchange, Peer
 from utils.classroom.wire import Channel, Gone, Reader, WireError, Writer
 from utils.grading.plain import Refused, plain
 from utils.grading.raised import TimeUp
-from utils.grading.run import Capped, settings_restored
+from utils.grading.run import Capped, settings_now, settings_restored
 from utils.grading.watch import watching
 
 _transformer = TransformerManager()
@@ -62,6 +62,7 @@ class Agent(Peer):
         self.kept: list[Any] = []
         self.raised: list[tuple[BaseException, int]] = []
         self.extra: dict[str, Any] = {}
+        self.settings: tuple | None = None  # as the cells left them: calls put them back
         book.book_functions = self._book_function
 
     def serve(self) -> None:
@@ -74,7 +75,9 @@ class Agent(Peer):
 
     def run(self, fields: dict) -> list:
         """Run cells, each (id, source, seconds), one after the other; for each the error that ended it, or None."""
-        return [self._run_cell(str(key), str(source), seconds) for key, source, seconds in fields["cells"]]
+        ends = [self._run_cell(str(key), str(source), seconds) for key, source, seconds in fields["cells"]]
+        self.settings = settings_now()
+        return ends
 
     def _run_cell(self, key: str, source: str, seconds: float) -> str | None:
         name = f"<cell {key}>"
@@ -140,7 +143,7 @@ class Agent(Peer):
         out = Capped()
         with watching(tuple(said.get("forbid", ()))) as watch:
             try:
-                with settings_restored(), contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+                with settings_restored(self.settings), contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
                     try:
                         with _alarm(said.get("seconds")):
                             value = run()
@@ -235,10 +238,10 @@ class Agent(Peer):
 
     def _receive(self, reader: Reader, number: int, exchange: Exchange, content: Any, leaf: Any, same: bool) -> Any:
         """A tensor, list, dict or generator that can be changed in place: the same object for the same number."""
-        value = self.given.get(number)
+        value, sent = self.given.get(number), None
         if content is not None:
-            new = reader.read(content)
-            new = new.clone(memory_format=torch.preserve_format) if isinstance(new, Tensor) else new
+            sent = reader.read(content)
+            new = sent.clone(memory_format=torch.preserve_format) if isinstance(sent, Tensor) else sent
             if value is None:
                 value = new
                 if leaf:
@@ -246,11 +249,13 @@ class Agent(Peer):
                 self._keep(number, value)
             elif not same:
                 _fill(value, new)
+            else:
+                sent = None
             if leaf:
                 value.grad = reader.read(leaf[2])
         if leaf and leaf[0] and leaf[3]:
             exchange.differentiated.append(value)
-        self.before.append((number, value, _snapshot(value)))
+        self.before.append((number, value, _snapshot(value, sent)))
         return value
 
     def known_of(self, mirror: Mirror) -> dict[str, tuple]:
@@ -317,11 +322,12 @@ def _is_loader(value: Any) -> bool:
     return isinstance(value, Iterable) and isinstance(plain(value), Refused) and not hasattr(value, "shape")
 
 
-def _snapshot(value: Any) -> Any:
+def _snapshot(value: Any, sent: Any) -> Any:
+    """What a value is now; `sent` is the same in memory that no answer can reach, where it has just come."""
     if isinstance(value, torch.Generator):
         return value.get_state()
     if isinstance(value, Tensor):
-        return value.detach().clone(), None if value.grad is None else value.grad.clone()
+        return value.detach().clone() if sent is None else sent, None if value.grad is None else value.grad.clone()
     return value.copy()
 
 

@@ -103,9 +103,14 @@ def leave_root() -> None:
 
 
 def settle_memory() -> None:
-    """Before many forks: what is held now is left alone by the collector, and what is free goes back to the system."""
-    gc.collect()
+    """Before many forks: what is free goes back to the system, and what is held is left alone by the collector."""
+    free_memory()
     gc.freeze()
+
+
+def free_memory() -> None:
+    """What nothing refers to any more goes back to the system."""
+    gc.collect()
     if hasattr(_libc, "malloc_trim"):  # of glibc
         _libc.malloc_trim(ctypes.c_size_t(0))
 
@@ -115,16 +120,43 @@ def die_with_parent() -> None:
     _check(_libc.prctl(_SET_PDEATHSIG, 9, 0, 0, 0), "prctl")
 
 
+def head_processes() -> None:
+    """Go on as the first process of a PID namespace, in a user namespace where `fork_first` may make more of them.
+
+    The calling process stays outside, does nothing but wait, and ends as this one does. There must be one thread.
+    """
+    _unshare("user", "pid")
+    inside = os.fork()
+    if inside:
+        os._exit(os.waitstatus_to_exitcode(os.waitpid(inside, 0)[1]) & 0xFF)
+    die_with_parent()
+
+
+def fork_first() -> int:
+    """Fork, as `os.fork` does, a process that is the first in a PID namespace of its own. After `head_processes`."""
+    own = os.open("/proc/self/ns/pid", os.O_RDONLY)
+    try:
+        _unshare("pid")  # of the next child, until this process takes its own namespace again
+        child = os.fork()
+        if child:
+            _check(_libc.setns(own, _NEW["pid"]), "setns")
+    finally:
+        os.close(own)
+    return child
+
+
 def new_namespaces() -> None:
-    """From here on this process's children see no other process, no network and no files but its own."""
+    """From here on this process has no network, no files but its own, and in its namespaces no powers outside."""
+    _unshare(*(name for name in _NEW if name != "pid"))
+
+
+def _unshare(*names: str) -> None:
     uid, gid = os.getuid(), os.getgid()
-    flags = 0
-    for flag in _NEW.values():
-        flags |= flag
-    _check(_libc.unshare(flags), "unshare")
-    for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
-        with open(f"/proc/self/{name}", "w") as file:
-            file.write(text)
+    _check(_libc.unshare(sum(_NEW[name] for name in names)), "unshare")
+    if "user" in names:
+        for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
+            with open(f"/proc/self/{name}", "w") as file:
+                file.write(text)
 
 
 def own_files(megabytes: int) -> None:

@@ -22,6 +22,7 @@ def main(fd: int, settings: dict) -> None:
     control = socket.socket(fileno=fd)
     if settings["walls"]:
         lockdown.leave_root()
+        lockdown.head_processes()
     from utils.classroom.inside.agent import Agent, preload
 
     preload(settings)
@@ -47,7 +48,7 @@ def _serve(line: socket.socket, lines: list[socket.socket], family: "_Family", a
     word, _, number = message.decode().partition(" ")
     name = line.fileno(), int(number or 0)
     if word == "spawn":
-        family.add(name, *_child(agent, fds[0], settings))
+        family.add(name, _child(agent, fds[0], settings))
         os.close(fds[0])
     elif word == "adopt":
         lines.append(socket.socket(fileno=fds[0]))
@@ -69,29 +70,25 @@ def _say(line: socket.socket, word: bytes) -> None:
 
 
 class _Family:
-    """The children by line and number: who waits for each, and the pipe where it says which process is the child's."""
+    """The children by line and number: the process of each, and which of them were killed."""
 
     def __init__(self):
-        self.waiting: dict[tuple[int, int], tuple[int, int]] = {}
+        self.processes: dict[tuple[int, int], int] = {}
         self.dying: set[tuple[int, int]] = set()
 
-    def add(self, name: tuple[int, int], pid: int, pipe: int) -> None:
-        self.waiting[name] = pid, pipe
+    def add(self, name: tuple[int, int], pid: int) -> None:
+        self.processes[name] = pid
 
     def kill(self, name: tuple[int, int]) -> None:
         """Kill the first process of a child's namespaces, and with it all that are in them."""
-        if name in self.waiting and name not in self.dying:
+        if name in self.processes and name not in self.dying:
             self.dying.add(name)
-            inner = os.read(self.waiting[name][1], 16)
-            if inner:
-                with contextlib.suppress(ProcessLookupError):  # it has ended by itself
-                    os.kill(int(inner), signal.SIGKILL)
+            os.kill(self.processes[name], signal.SIGKILL)  # until it is reaped the number is its own
 
     def reap(self, flags: int = os.WNOHANG) -> None:
-        for name, (pid, pipe) in list(self.waiting.items()):
+        for name, pid in list(self.processes.items()):
             if (name in self.dying or flags) and os.waitpid(pid, flags)[0]:
-                os.close(pipe)
-                del self.waiting[name]
+                del self.processes[name]
                 self.dying.discard(name)
 
     def settle(self) -> None:
@@ -100,41 +97,26 @@ class _Family:
 
     def end(self, line: int | None = None) -> None:
         """End the children of one line, or all."""
-        for name in list(self.waiting):
+        for name in list(self.processes):
             if line in (None, name[0]):
                 self.kill(name)
         self.settle()
 
 
-def _child(agent: type, fd: int, settings: dict) -> tuple[int, int]:
-    """Start a submission's process, the first and only one in its namespaces.
-
-    Gives the process that waits for it, and a pipe on which that one writes the other's number.
-    """
-    reading, writing = os.pipe()
-    waiting = os.fork()
-    if waiting:
-        os.close(writing)
-        return waiting, reading
+def _child(agent: type, fd: int, settings: dict) -> int:
+    """Start a submission's process, the first and only one in its namespaces. Gives its number."""
+    pid = lockdown.fork_first() if settings["walls"] else os.fork()
+    if pid:
+        return pid
     status = 1
     try:
-        _close_all_but(fd, writing)
+        _close_all_but(fd)
         if settings["walls"]:
             lockdown.new_namespaces()
         lockdown.die_with_parent()  # after it: new privileges make the kernel forget it
-        inner = os.fork()
-        if inner:
-            os.close(fd)
-            os.write(writing, str(inner).encode())
-            os.close(writing)
-            os.waitpid(inner, 0)
-            status = 0
-        else:
-            os.close(writing)
-            lockdown.die_with_parent()
-            _lock(settings)
-            agent(socket.socket(fileno=fd)).serve()
-            status = 0
+        _lock(settings)
+        agent(socket.socket(fileno=fd)).serve()
+        status = 0
     except BaseException as error:  # noqa: BLE001  (nothing may go on in a copy of the nursery)
         os.write(2, f"sandbox: {type(error).__name__}: {error}\n".encode()[:500])
     finally:
