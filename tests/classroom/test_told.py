@@ -214,7 +214,8 @@ def test_a_process_that_ended_is_told_in_words_and_not_as_an_error():
     [
         ("05.1", "", "project_heads is not written yet."),
         ("05.7", "Write attention_scores here",
-         "attention uses attention_scores, which is not written yet. Write that first."),
+         "attention uses attention_scores, which is not written yet. Write that first, or call use(attention_scores) "
+         "in its place."),
         ("07.1", "Write mlp here",
          "transformer_block uses mlp, which is not written yet. Write that first, or call use(mlp) in its place."),
     ],

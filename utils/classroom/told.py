@@ -26,7 +26,6 @@ MOST_AXES, LONGEST_AXIS, LONGEST_TEXT = 8, 999, 40
 # Before these words a cell has failed by itself, in a process that had not met any input.
 OWN_CELL = "The cell with the answer "
 _COUNT = re.compile(r"\d{1,3}(,\d{3})+")
-_LENT = re.compile(r", or call use\((\w+)\) in its place")
 _HEAD = re.compile(
     r"(?:^|.*?\s)(?:answer raised|yours raised|Not everything is written yet:|used as it should:|cannot be read:"
     r"|more memory than there is \() ?"
@@ -50,7 +49,7 @@ def told(mark: ExerciseMark) -> Verdict | None:
         return None
     verdict = verdict_from_json(mark.exercise, mark.verdict)
     if verdict.stage == "there":
-        return replace(verdict, message=_without_advice(mark.exercise, verdict.message))
+        return replace(verdict, message=verdict.message.removesuffix(WHERE_TO_WRITE))
     return verdict if verdict.passed else _Teller(mark, verdict).verdict()
 
 
@@ -147,15 +146,6 @@ class _Teller:
         if token[0].isdecimal():
             return not self.hidden or token.isdecimal() and int(token) <= LONGEST_AXIS or token in book_words()
         return token == "x" or token in TYPES or token in book_words() or token in self.own
-
-
-def _without_advice(exercise: str, text: str) -> str:
-    """What is not written, without what helps in a notebook alone: a class is lent parts of earlier chapters only."""
-    from utils.exercises import exercise as find
-
-    text = text.removesuffix(WHERE_TO_WRITE)
-    lent = _LENT.search(text)
-    return _LENT.sub("", text) if lent and find(lent[1]).chapter == find(exercise).chapter else text
 
 
 def _short(value):
