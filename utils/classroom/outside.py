@@ -19,7 +19,7 @@ from utils.classroom.modules import apply_state, stamp, state_of
 from utils.classroom.peer import ByValue, Exchange, Peer
 from utils.classroom.raised import error_like, raised_at
 from utils.classroom.wire import Channel, Gone, Reader, WireError, Writer
-from utils.grading import watch
+from utils.grading import dice, watch
 from utils.grading.plain import Refused
 from utils.grading.raised import TimeUp
 from utils.grading.trees import leaves
@@ -105,6 +105,7 @@ class Outside(Peer):
     def call(self, op: str, fields: dict[str, Any], plain: dict[str, Any], by: Any = ()) -> Any:
         """Call an answer, a method or a module of the inside, watched as the grader watches now."""
         plain |= {"seconds": self.call_seconds, "forbid": list(watch.forbidden_now())}
+        plain |= {"dice": dice.now()}
         result = self.ask(op, fields, plain, by)
         if type(result) is dict and len(result) == 1:
             if "value" in result:

@@ -16,10 +16,12 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 
+from utils.classroom.inside.nursery import LOCKED
 from utils.classroom.problems import ClassProblem
 
 # Files and folders of the book that are bound into the sandbox, under utils/.
@@ -45,6 +47,7 @@ PARTS = (
     "pocket/world",
 )
 READY_SECONDS = 180
+WAITS = (0.1, 0.2, 0.4, 0.8, 1.6)  # seconds, between tries to have a submission's process locked in
 BOOK = "/book"
 MODEL = "pocket"  # what classes are graded with: in every installation, the same everywhere
 LENDER = "BOOK_SANDBOX"  # names the socket of a process of this machine that lends its container: see `lending`
@@ -191,7 +194,9 @@ class Sandbox:
         self._order("adopt 0", line)
 
     def said(self) -> str:
-        """The last line that the container's own process wrote."""
+        """The last line that the container's own process wrote; empty where it is another's."""
+        if self.process is None:
+            return ""
         self.words.seek(0)
         lines = self.words.read()[-2000:].decode(errors="replace").strip().splitlines()
         return lines[-1][:300] if lines else ""
@@ -212,16 +217,25 @@ class Sandbox:
         """A new submission's process: its number, and the socket to it.
 
         Raises:
-            ClassProblem: the container is gone and cannot be made again.
+            ClassProblem: the container is gone and cannot be made again, or no process can be locked in now.
         """
-        ours, theirs = socket.socketpair()
-        for kind in (socket.SO_SNDBUF, socket.SO_RCVBUF):
-            ours.setsockopt(socket.SOL_SOCKET, kind, 2**20)
-            theirs.setsockopt(socket.SOL_SOCKET, kind, 2**20)
-        self.count += 1
-        self._order(f"spawn {self.count}", theirs.fileno())
-        theirs.close()
-        return self.count, ours
+        for wait in (*WAITS, None):
+            ours, theirs = socket.socketpair()
+            for kind in (socket.SO_SNDBUF, socket.SO_RCVBUF):
+                ours.setsockopt(socket.SOL_SOCKET, kind, 2**20)
+                theirs.setsockopt(socket.SOL_SOCKET, kind, 2**20)
+            self.count += 1
+            self._order(f"spawn {self.count}", theirs.fileno())
+            theirs.close()
+            if _locked(ours):
+                return self.count, ours
+            self.end(self.count, ours)
+            if wait is not None:  # namespaces of those that have ended may not be free yet
+                time.sleep(wait)
+        raise ClassProblem(
+            f"The sandbox cannot lock in a submission ({self.said() or 'it gave no reason'}): give this user more "
+            "processes and namespaces, and run again."
+        )
 
     def _order(self, words: str, fd: int) -> None:
         """Send a request with a file descriptor; to a new container where this one is gone."""
@@ -277,6 +291,17 @@ class Sandbox:
         for name, value in (_environment() | {"BOOK_CACHE": "/cache"}).items():
             command += ["--setenv", name, value]
         return [*command, "--remount-ro", "/", "--chdir", "/tmp"]
+
+
+def _locked(sock: socket.socket) -> bool:
+    """Whether the process behind a socket says that it has locked itself, before it runs anything."""
+    sock.settimeout(READY_SECONDS)
+    try:
+        return sock.recv(1) == LOCKED
+    except OSError:
+        return False
+    finally:
+        sock.settimeout(None)
 
 
 def _wall() -> list[str]:

@@ -152,7 +152,9 @@ class Writer:
             return ["complex", self.tensor(torch.view_as_real(value.resolve_conj()).contiguous())]
         self.tensors.append(value.resolve_neg().contiguous())
         place = len(self.tensors) - 1
-        return ["T", place] if value.is_contiguous() or not self.strides else ["S", place, list(value.stride())]
+        if value.is_contiguous() or not self.strides or 0 in value.stride():  # one place for many cannot be filled
+            return ["T", place]
+        return ["S", place, list(value.stride())]
 
 
 def _packed(tensors: list[Tensor]) -> bytes:

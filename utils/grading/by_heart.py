@@ -4,7 +4,6 @@ Where an answer is right on the reference model alone, it is tried on the model'
 argument changed, or with other ids, to see what it does not follow.
 """
 
-import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,7 +13,7 @@ from torch import Tensor
 
 from utils.exercises.declare import Exercise
 from utils.exercises.draw import VARIATIONS
-from utils.grading import general
+from utils.grading import dice, general
 from utils.grading.alike import same_outcome, seen
 from utils.grading.cases import BY_ORACLE, Case
 from utils.grading.held import Patches
@@ -34,9 +33,8 @@ def from_the_run(
         return []
 
     def with_other_dice(*args):
-        torch.manual_seed(20_011)
-        random.seed(20_011)
-        return answer(*args)
+        with dice.thrown(20_011):
+            return answer(*args)
 
     again = outcome_of(exercise, failed.case, answer if exercise.is_class else with_other_dice, patches)[0]
     if failed.outcome.error is None and not same_outcome(failed.outcome, again):

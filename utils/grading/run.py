@@ -18,6 +18,7 @@ from utils.grading.settings import TORCH
 from utils.grading.watch import runs_elsewhere
 
 PRINT_LIMIT = 2000
+_getstate, _setstate = random.getstate, random.setstate  # as they were before an answer
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def settings_now() -> tuple[list[tuple[Callable, Callable, Any]], Any]:
     """
     if runs_elsewhere():
         return [], None
-    return [(get, put, get()) for get, put in TORCH], random.getstate()
+    return [(get, put, get()) for get, put in TORCH], _getstate()
 
 
 @contextlib.contextmanager
@@ -104,4 +105,4 @@ def settings_restored(before: tuple | None = None) -> Iterator[None]:
         if cuda is not None:
             torch.cuda.set_rng_state_all(cuda)
         if python is not None:
-            random.setstate(python)
+            _setstate(python)

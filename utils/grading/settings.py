@@ -43,7 +43,7 @@ _kept_on: list[Any] = []  # inference modes that an answer left on are answered 
 
 
 def _flag(module: object, name: str) -> tuple[Callable, Callable]:
-    return (lambda: getattr(module, name)), (lambda value: setattr(module, name, value))
+    return (lambda: getattr(module, name, None)), (lambda value: setattr(module, name, value))
 
 
 def _autocast(device: str) -> tuple[Callable, Callable]:

@@ -8,6 +8,7 @@ import builtins
 import contextlib
 import functools
 import linecache
+import random
 import signal
 import socket
 import sys
@@ -16,6 +17,7 @@ import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+import numpy
 import torch
 from IPython.core.inputtransformer2 import TransformerManager
 from torch import Tensor, nn
@@ -40,6 +42,7 @@ def preload(settings: dict) -> None:
     import jaxtyping  # noqa: F401
 
     torch.set_num_threads(1)
+    numpy.random.seed(0)  # noqa: NPY002  (the legacy state is the one that answers draw from)
     book.install(settings["models"])
     with settings_restored(), watching(("softmax",)):  # torch makes much of this at its first use
         torch.einsum("i,i->", torch.ones(2).softmax(0), torch.ones(2, requires_grad=True)).backward()
@@ -141,16 +144,20 @@ class Agent(Peer):
         """Run an answer under its time limit, watched for calls not allowed; note what it did to its arguments."""
         said = fields["plain"]
         out = Capped()
+        before, self.settings = self.settings, None  # a call within this one puts back what it finds
         with watching(tuple(said.get("forbid", ()))) as watch:
             try:
-                with settings_restored(self.settings), contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+                with settings_restored(before), contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
                     try:
+                        if said.get("dice") is not None:
+                            random.seed(said["dice"])
                         with _alarm(said.get("seconds")):
                             value = run()
                         return value if said.get("keep") else self._result(value)
                     finally:
                         drawn = torch.get_rng_state()
             finally:
+                self.settings = before
                 torch.set_rng_state(drawn)  # how far an answer has drawn is the outside's to know and to undo
                 self.extra = {"printed": out.text(), "calls": list(watch.seen)}
 

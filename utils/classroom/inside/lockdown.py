@@ -80,6 +80,8 @@ REFUSED: dict[str, tuple[int | None, int]] = {
     "prlimit64": (302, 261),
     "open_by_handle_at": (304, 265),
     "name_to_handle_at": (303, 264),
+    "statmount": (457, 457),
+    "listmount": (458, 458),
 }
 _CLONE, _CLONE3 = (56, 220), (435, 435)
 _CLONE_THREAD = 0x10000
@@ -135,11 +137,14 @@ def head_processes() -> None:
 def fork_first() -> int:
     """Fork, as `os.fork` does, a process that is the first in a PID namespace of its own. After `head_processes`."""
     own = os.open("/proc/self/ns/pid", os.O_RDONLY)
+    child = -1
     try:
         _unshare("pid")  # of the next child, until this process takes its own namespace again
-        child = os.fork()
-        if child:
-            _check(_libc.setns(own, _NEW["pid"]), "setns")
+        try:
+            child = os.fork()
+        finally:
+            if child != 0:
+                _check(_libc.setns(own, _NEW["pid"]), "setns")
     finally:
         os.close(own)
     return child
@@ -195,13 +200,14 @@ def no_privileges() -> None:
 
 
 def landlock(readable: list[str], writable: list[str]) -> bool:
-    """Restrict file access to these folders, in the kernel's Landlock. Gives whether the kernel has it."""
+    """Restrict file access to these folders and files, in the kernel's Landlock. Gives whether the kernel has it."""
     create, add, restrict = 444, 445, 446
     abi = _libc.syscall(create, None, ctypes.c_size_t(0), 1)
     if abi < 1:
         return False
     every = (1 << 13) - 1 | (1 << 13 if abi >= 2 else 0) | (1 << 14 if abi >= 3 else 0)
     read = 1 | 1 << 2 | 1 << 3  # run, read a file, list a folder
+    of_a_file = 1 | 1 << 1 | 1 << 2 | 1 << 14  # run, write, read, cut short
     rules = _libc.syscall(create, struct.pack("Q", every), ctypes.c_size_t(8), 0)
     if rules < 0:
         return False
@@ -210,7 +216,8 @@ def landlock(readable: list[str], writable: list[str]) -> bool:
             fd = os.open(folder, os.O_PATH | os.O_CLOEXEC)
         except FileNotFoundError:
             continue
-        _check(_libc.syscall(add, rules, 1, struct.pack("=Qi", allowed & every, fd), 0), f"landlock {folder}")
+        rights = allowed & every if os.path.isdir(folder) else allowed & every & of_a_file
+        _check(_libc.syscall(add, rules, 1, struct.pack("=Qi", rights, fd), 0), f"landlock {folder}")
         os.close(fd)
     _check(_libc.syscall(restrict, rules, 0), "landlock")
     os.close(rules)

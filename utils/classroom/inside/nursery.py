@@ -9,12 +9,17 @@ of the first one ends everything.
 import contextlib
 import json
 import os
+import random
 import select
 import signal
 import socket
 import sys
 
 from utils.classroom.inside import lockdown
+
+LOCKED = b"L"  # the first byte that a child's socket carries, before any learner's line
+DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom"))  # no terminals
+SEED = 5  # of Python's random numbers: the same bytes get the same marks
 
 
 def main(fd: int, settings: dict) -> None:
@@ -47,10 +52,13 @@ def _serve(line: socket.socket, lines: list[socket.socket], family: "_Family", a
         message, fds = b"", []
     word, _, number = message.decode().partition(" ")
     name = line.fileno(), int(number or 0)
-    if word == "spawn":
-        family.add(name, _child(agent, fds[0], settings))
+    if word == "spawn" and fds:
+        try:
+            family.add(name, _child(agent, fds[0], settings))
+        except OSError as error:  # no more processes or namespaces now; the end of its socket tells who asked
+            _complain(error)
         os.close(fds[0])
-    elif word == "adopt":
+    elif word == "adopt" and fds:
         lines.append(socket.socket(fileno=fds[0]))
         _say(lines[-1], b"ready\n")
     elif word == "kill":
@@ -115,12 +123,19 @@ def _child(agent: type, fd: int, settings: dict) -> int:
             lockdown.new_namespaces()
         lockdown.die_with_parent()  # after it: new privileges make the kernel forget it
         _lock(settings)
-        agent(socket.socket(fileno=fd)).serve()
+        random.seed(SEED)
+        line = socket.socket(fileno=fd)
+        line.sendall(LOCKED)
+        agent(line).serve()
         status = 0
     except BaseException as error:  # noqa: BLE001  (nothing may go on in a copy of the nursery)
-        os.write(2, f"sandbox: {type(error).__name__}: {error}\n".encode()[:500])
+        _complain(error)
     finally:
         os._exit(status)
+
+
+def _complain(error: BaseException) -> None:
+    os.write(2, f"sandbox: {type(error).__name__}: {error}\n".encode()[:500])
 
 
 def _close_all_but(*kept: int) -> None:
@@ -135,7 +150,7 @@ def _lock(settings: dict) -> None:
     if settings["walls"]:
         lockdown.own_files(settings["tmp_megabytes"])
         lockdown.no_privileges()
-        lockdown.landlock(settings["readable"], ["/tmp", "/dev"])
+        lockdown.landlock(settings["readable"], ["/tmp", *DEVICES])
         if not lockdown.filter_calls():
             raise OSError("this kernel cannot filter system calls (seccomp)")
     nothing = os.open("/dev/null", os.O_RDWR)
