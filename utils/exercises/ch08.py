@@ -1543,6 +1543,23 @@ def _(draw):
     return _gradients(draw, 3.0), 2.5
 
 
+def _of_norm(draw, norm):
+    """Gradients whose norm, of all of them together, is `norm`."""
+    pairs = _gradients(draw, 1.0)
+    whole = math.sqrt(sum(float(g.double().square().sum()) for _, g in pairs if g is not None))
+    return tuple((v, None if g is None else g * (norm / whole)) for v, g in pairs)
+
+
+@clipping.special("where the norm is above 1 and below max_norm")
+def _(draw):
+    return _of_norm(draw, 2.0), 5.0
+
+
+@clipping.special("where the norm is below 1 and above max_norm")
+def _(draw):
+    return _of_norm(draw, 0.6), 0.25
+
+
 @clipping.special("where every gradient is zero")
 def _(draw):
     return tuple((v, None if g is None else torch.zeros_like(g)) for v, g in _gradients(draw, 1.0)), 1.0
@@ -1584,6 +1601,37 @@ def _(params, max_norm):
     for g in grads:
         g.mul_(max_norm / norm if norm else 1.0)
     return norm
+
+
+def _compared(wild, scale):
+    """Clipping that multiplies by `scale(norm, max_norm)` where `wild(norm, max_norm)` holds."""
+
+    def answer(params, max_norm):
+        grads = _grads(params)
+        norm = math.sqrt(sum(float(g.double().square().sum()) for g in grads))
+        if wild(norm, max_norm):
+            for g in grads:
+                g.mul_(scale(norm, max_norm))
+        return norm
+
+    return answer
+
+
+clipping.wrong(
+    "compared_with_1",
+    "The norm is compared with 1: gradients are clipped where their norm is above max_norm, and only there.",
+)(_compared(lambda norm, max_norm: norm > 1, lambda norm, max_norm: max_norm / norm))
+clipping.wrong(
+    "clipped_to_1",
+    "The norm is brought down to 1, not to max_norm: multiply by max_norm/norm, not by 1/norm.",
+)(_compared(lambda norm, max_norm: norm > max_norm, lambda norm, max_norm: 1 / norm))
+clipping.wrong(
+    "max_norm_ignored", "max_norm does not count: the norm is brought down to 1 where it is above 1, whatever is asked."
+)(_compared(lambda norm, max_norm: norm > 1, lambda norm, max_norm: 1 / norm))
+clipping.wrong(
+    "multiplied_by_max_norm",
+    "The gradients are multiplied by max_norm: max_norm/norm brings their norm down to it.",
+)(_compared(lambda norm, max_norm: norm > max_norm, lambda norm, max_norm: max_norm))
 
 
 @clipping.wrong(
