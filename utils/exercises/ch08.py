@@ -1040,6 +1040,11 @@ def _(draw):
     return range(0, 14), 0, 12, draw.number(0.5, 2.0), draw.number(0.05, 0.2)
 
 
+@schedule.special("with a floor that the warm-up begins far below")
+def _(draw):
+    return range(0, 22), 8, 20, 1.0, 0.4
+
+
 @schedule.special("long after the end")
 def _(draw):
     return (99, 100, 101, 150, 200, 300, 1000), 10, 100, 0.9, 0.1
@@ -1148,6 +1153,14 @@ def _(step, warmup, total, peak, floor):
     if step >= warmup:
         return learning_rate(step, warmup, total, peak, floor)
     return floor + (peak - floor) * (step + 1) / warmup
+
+
+@schedule.wrong(
+    "floor_under_the_warmup",
+    "The warm-up is not let below the floor, max(floor, …): it climbs from near 0, and the floor is for the way down.",
+)
+def _(step, warmup, total, peak, floor):
+    return max(floor, learning_rate(step, warmup, total, peak, floor))
 
 
 @schedule.right
