@@ -735,15 +735,21 @@ def find_heads(model, kind: str, threshold: float) -> list:
     return _found(OFFSETS[kind])(model, kind, threshold)
 
 
-def _found(measured=None, tokens=_twice, keep=lambda score, threshold: score >= threshold, cells=None):
-    """`measured(pattern)` gives the cells whose mean is the score."""
+def _found(
+    measured=None,
+    tokens=_twice,
+    keep=lambda score, threshold: score >= threshold,
+    cells=None,
+    over=lambda weights: weights.mean((0, -1)),
+):
+    """`measured(pattern)` gives the cells [batch n_heads query] whose mean is the score; `over`, another score."""
 
     def answer(model, kind, threshold):
         _, cache = model.run_with_cache(tokens(model))
         heads = []
         for layer in range(model.cfg.n_layers):
             pattern = cache[f"blocks.{layer}.attn.hook_pattern"]  # [batch n_heads query_pos key_pos]
-            scores = (measured(pattern) if cells is None else cells(pattern, kind)).mean((0, -1))
+            scores = over(measured(pattern) if cells is None else cells(pattern, kind))
             heads += [(layer, h) for h, score in enumerate(scores.tolist()) if keep(score, threshold)]
         return heads
 
@@ -791,6 +797,38 @@ def _(draw):
 @finding.special("on a model of 5 layers of 4 heads")
 def _(draw):
     return _scripted_case(draw, 5, 4, (0.18, 0.55))
+
+
+class Uneven:
+    """A weight that changes from query to query, in turn: the scripted model takes it as it takes a number.
+
+    It is as long as what it is added to, because the answer decides how many queries there are.
+    """
+
+    def __init__(self, *turn: float):
+        self.turn = torch.tensor(turn)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        weights = args[0]
+        return func(*(one.along(weights) if isinstance(one, cls) else one for one in args), **(kwargs or {}))
+
+    def along(self, weights: Tensor) -> Tensor:
+        return self.turn.to(weights)[torch.arange(len(weights), device=weights.device) % len(self.turn)]
+
+
+@finding.special("on a model whose heads have their habit at some of the queries and hardly at the others")
+def _(draw):
+    """However many queries there are, 25 or more, no head's mean is within 0.09 of a threshold.
+
+    Each query is on the other side of a threshold than the mean in some of the heads, so that no single one will do.
+    """
+    high, low = 0.98, 0.16
+    turns = (high, low, low), (low, high, low), (low, low, high), (low, high, high)
+    heads = [(kind, Uneven(*turn)) for kind in OFFSETS for turn in turns] + [("two_back", 0.9), ("self", 0.9)]
+    heads = [heads[i] for i in torch.randperm(len(heads), generator=draw.generator).tolist()]
+    kinds = [kind for kind in OFFSETS for _ in range(2)]
+    return scripted_model([heads[:7], heads[7:]]).to(draw.device), kinds, [0.25, 0.55] * len(OFFSETS)
 
 
 finding.hints(
@@ -877,6 +915,36 @@ finding.wrong(
         )
     )
 )
+
+
+def _scored(over):
+    return lambda model, kind, threshold: _found(OFFSETS[kind], over=over)(model, kind, threshold)
+
+
+finding.wrong(
+    "largest_weight", "The score is the largest of the weights: one query is enough for it. Average over all of them."
+)(_scored(lambda weights: weights.amax((0, -1))))
+finding.wrong(
+    "smallest_weight",
+    "The score is the smallest of the weights: one query without the habit spoils it. Average over all of them.",
+)(_scored(lambda weights: weights.amin((0, -1))))
+finding.wrong(
+    "median_weight", "The score is the median of the weights: it is their mean, to which each query adds its part."
+)(_scored(lambda weights: weights.transpose(0, 1).flatten(1).median(-1).values))
+
+
+def _one_query(long, short):
+    """Counted from the end, where a row has more cells than the text has tokens and where it has not."""
+    return _scored(lambda weights: weights[..., long if weights.shape[-1] > LENGTH else short].mean(0))
+
+
+# What a single query shows depends on how many there are: as here for 40 repeated tokens, for 30 and for 50.
+for _p, _ends in {40: (-1, -1), 30: (-3, -2), 50: (-2, -3)}.items():
+    finding.wrong(
+        f"one_query_only_as_of_{_p}",
+        "A single query is looked at, the first or the last: a head may have its habit at some queries and not at "
+        "others, so average over all that can look back.",
+    )(_one_query(*_ends))
 finding.wrong("below_the_threshold", "These are the heads below the threshold: wanted are those that reach it.")(
     lambda model, kind, threshold: _found(OFFSETS[kind], keep=lambda score, t: score < t)(model, kind, threshold)
 )
