@@ -102,6 +102,7 @@ def test_a_container_that_died_is_made_again(borrowed, lent):
     talk(borrowed[0])
     lent.sandbox.process.kill()
     for sandbox in borrowed:
+        assert sandbox.control.recv(1) == b"", "its end is seen when all of it has ended"
         assert not sandbox.alive()
         number, sock, outside = talk(sandbox)
         assert value_of(outside, "x = 1", "x") == 1
