@@ -1597,6 +1597,28 @@ def _(logits, tokens):
     return _picked(logits[:, :-1].softmax(-1).log(), tokens[:, 1:])
 
 
+FLOORED = (
+    "A small ε is added to the softmax, or it is clamped at ε, before the log: no token can then be less likely than "
+    "ε. log_softmax needs no ε."
+)
+# The ε that are usually written, for the result tells which it was; the last two are finfo's eps and tiny.
+EPSILONS = (1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-12, 1e-15, 1e-20, 2.0**-23, 2.0**-126)
+
+
+def _floored(floor):
+    """log-probabilities by the log of a softmax that `floor` has kept from 0."""
+    return lambda logits, tokens: _picked(floor(logits[:, :-1].softmax(-1)).log(), tokens[:, 1:])
+
+
+def _floors(eps):
+    return {f"eps_{eps:.1e}_added": lambda p: p + eps, f"clamped_at_{eps:.1e}": lambda p: p.clamp(min=eps)}
+
+
+for _eps in EPSILONS:
+    for _key, _floor in _floors(_eps).items():
+        scored.wrong(f"softmax_{_key}", FLOORED)(_floored(_floor))
+
+
 @scored.wrong(
     "gathered_over_pos",
     "gather picks along the positions: it picks a token's number along d_vocab, the last axis.",
@@ -1837,6 +1859,13 @@ def _(logits, tokens):
 )
 def _(logits, tokens):
     return -_picked(logits[:, :-1].softmax(-1).log(), tokens[:, 1:]).mean()
+
+
+for _eps in EPSILONS:
+    for _key, _floor in _floors(_eps).items():
+        loss.wrong(f"softmax_{_key}", FLOORED)(
+            lambda logits, tokens, floor=_floor: -_floored(floor)(logits, tokens).mean()
+        )
 
 
 @loss.wrong(
