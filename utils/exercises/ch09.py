@@ -142,6 +142,11 @@ def _(draw):
     return logits.masked_fill(logits > 0.8, float("-inf")), 2.0
 
 
+@tempered.special("at a temperature just above 0")
+def _(draw):
+    return draw.normal("3 5"), 1e-6
+
+
 @tempered.special("at temperature 0")
 def _(draw):
     return draw.normal("3 5"), 0.0
@@ -210,6 +215,11 @@ def _(logits, temperature):
 )
 def _(logits, temperature):
     return logits / temperature if temperature else apply_temperature(logits, temperature)
+
+
+@tempered.wrong("small_ones_refused", "A small temperature is refused: every one above 0 is allowed. Refuse T ≤ 0.")
+def _(logits, temperature):
+    return apply_temperature(logits, temperature if temperature >= 1e-3 else 0.0)
 
 
 @tempered.right
