@@ -813,7 +813,8 @@ def _(result, logits, p, min_tokens=1):
     shares = logits.double().softmax(-1).sort(-1, descending=True).values
     wanted = (shares.cumsum(-1) - shares < p).sum(-1) if p < 1 else torch.full(logits.shape[:-1], logits.shape[-1])
     wanted = wanted.to(logits.device).clamp(min=min(min_tokens, logits.shape[-1]))
-    return _filter_fault(result, logits, wanted)
+    there = (logits > float("-inf")).sum(-1)  # what was ruled out before stays so, and is not seen to stay
+    return _filter_fault(result, logits, wanted.minimum(there))
 
 
 def _away_from_sums(logits, low, high):
@@ -847,6 +848,18 @@ def _(draw):
 @top_p.special("with min_tokens = 3")
 def _(draw):
     return torch.tensor([[5.0, 0.0, 1.0, 2.0, -1.0], [0.0, 9.0, 1.0, 2.0, 3.0]], device=draw.device), 0.5, 3
+
+
+@top_p.special("with min_tokens = 2, where one row needs more tokens to reach p and another fewer")
+def _(draw):
+    return torch.tensor([[0.1, 0.4, -5.0, 0.3, 0.2], [0.0, 9.0, 1.0, 2.0, 3.0]], device=draw.device), 0.9, 2
+
+
+@top_p.special("where some tokens were ruled out before (logit −∞), as by top-k")
+def _(draw):
+    out = float("-inf")
+    rows = [[0.5, out, 0.2, out, 1.0, 0.0], [out, 6.0, out, 0.0, out, 1.0]]
+    return torch.tensor(rows, device=draw.device), 0.7
 
 
 @top_p.special("with more min_tokens than there are tokens")
@@ -1014,6 +1027,43 @@ def _(logits, p, min_tokens=1):
 )
 def _(logits, p, min_tokens=1):
     return top_p_filter(logits, p)
+
+
+@top_p.wrong(
+    "min_tokens_in_place_of_p",
+    "With min_tokens above 1 exactly that many tokens stay, whatever p is: it is a lower bound, and a row that needs "
+    "more tokens to reach p keeps more.",
+)
+def _(logits, p, min_tokens=1):
+    kept = top_p_filter(logits, p)
+    if min_tokens == 1:
+        return kept
+    best = logits.topk(min(min_tokens, logits.shape[-1])).indices
+    return torch.full_like(logits, float("-inf")).scatter(-1, best, logits.gather(-1, best))
+
+
+@top_p.wrong(
+    "nan_by_the_lowest_logit",
+    "The row's lowest logit is subtracted before softmax: where a token was ruled out before, that is −∞ and all "
+    "becomes NaN. softmax needs no help, and if anything the highest is subtracted.",
+)
+def _(logits, p, min_tokens=1):
+    if not 0 < p <= 1:
+        raise ValueError
+    ordered, order = logits.sort(-1, descending=True)
+    shares = (ordered - ordered.amin(-1, keepdim=True)).softmax(-1)
+    stays = (shares.cumsum(-1) - shares < p) | (p == 1)
+    stays[..., :min_tokens] = True
+    return torch.full_like(logits, float("-inf")).scatter(-1, order, ordered.masked_fill(~stays, float("-inf")))
+
+
+@top_p.wrong(
+    "nan_where_ruled_out",
+    "A token that was ruled out before (logit −∞) becomes NaN: −∞ times 0, or −∞ − (−∞), has no value. Use "
+    "masked_fill, where or scatter in place of arithmetic with a mask.",
+)
+def _(logits, p, min_tokens=1):
+    return top_p_filter(logits, p, min_tokens) + logits * 0
 
 
 @top_p.wrong("any_p_accepted", "A p of 0 or less, or above 1, is accepted: raise a ValueError.")
