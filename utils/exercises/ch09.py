@@ -1149,6 +1149,13 @@ def _(draw):
     return draw.normal("2 4"), torch.tensor([[1, 1, 3], [2, 0, 2]], device=draw.device), -0.5
 
 
+@penalized.special("where some tokens were ruled out before (logit −∞)")
+def _(draw):
+    logits, tokens = draw.normal("2 5"), torch.tensor([[1, 1, 3], [2, 0, 2]], device=draw.device)
+    out = torch.tensor([[0, 1, 0, 0, 1], [1, 0, 0, 1, 0]], device=draw.device).bool()
+    return logits.masked_fill(out, float("-inf")), tokens, 0.5
+
+
 penalized.hints(
     "For each row and each token of the vocabulary: how often does it stand in the row's text?",
     "Count with scatter_add, with one_hot(...).sum, or with bincount row by row.",
@@ -1230,6 +1237,25 @@ def _(logits, tokens, penalty):
 def _(logits, tokens, penalty):
     counts = torch.nn.functional.one_hot(tokens, logits.shape[-1]).sum(1)
     return logits - penalty * (counts / tokens.shape[1]).to(logits.dtype)
+
+
+RULED_OUT = (
+    "A token that was ruled out before (logit −∞) gets a finite logit, with which a later step may bring it back: "
+    "−∞ less a penalty is −∞, so leave it."
+)
+for _lowest in (-1e30, -1e9):
+    penalized.wrong(f"ruled_out_made_finite_{_lowest:.2g}", RULED_OUT)(
+        lambda logits, tokens, penalty, lowest=_lowest: frequency_penalty(logits, tokens, penalty).clamp(min=lowest)
+    )
+
+
+@penalized.wrong(
+    "nan_where_ruled_out",
+    "A token that was ruled out before (logit −∞) becomes NaN: −∞ times 0 has no value. Subtract penalty · count from "
+    "the logits as they are.",
+)
+def _(logits, tokens, penalty):
+    return frequency_penalty(logits, tokens, penalty) + logits * 0
 
 
 @penalized.right
