@@ -2089,6 +2089,11 @@ def _(cache, layer):
     return (chunks, (k[:, :2], v[:, :2])), None
 
 
+@caching.special("over more than GPT-2's 1,024 positions")
+def _(draw):
+    return _chunks(draw, (600, 500, 1)), _chunks(draw, (2,))[0]
+
+
 caching.hints(
     "What has to be remembered between two calls of append, and what is there before the first?",
     "Keep two tensors on the object, made in __init__; torch.cat joins old and new.",
@@ -2144,6 +2149,41 @@ class SwappedCache(_cache_class()):
 
     def append(self, k, v):
         return super().append(k, v)[::-1]
+
+
+class BufferCache:
+    """Writes into a buffer that does not grow."""
+
+    room = 1024
+
+    def __init__(self):
+        self.used, self.buffers = 0, None
+
+    def append(self, k, v):
+        if self.buffers is None:
+            self.buffers = [new.new_zeros(new.shape[0], self.room, *new.shape[2:]) for new in (k, v)]
+        start, self.used = self.used, self.used + k.shape[1]
+        for buffer, new in zip(self.buffers, (k, v), strict=True):
+            buffer[:, start : self.used] = new
+        return tuple(buffer[:, : self.used] for buffer in self.buffers)
+
+    def __len__(self):
+        return self.used
+
+
+caching.wrong(
+    "fixed_buffer",
+    "Positions are written into a buffer of a fixed length, which a longer text overflows: a cache holds whatever is "
+    "appended, so join old and new with torch.cat, or make the buffer larger when it is full.",
+)(BufferCache)
+
+
+@caching.wrong(
+    "only_the_latest",
+    "Only the latest positions are kept, up to a fixed number: a cache holds whatever is appended, the oldest too.",
+)
+class WindowCache(_cache_class(join=lambda old, new: torch.cat([old, new], 1)[:, -1024:])):
+    """GPT-2's context and no more."""
 
 
 @caching.wrong("shared_by_all", SHARED)
