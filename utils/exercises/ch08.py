@@ -50,9 +50,9 @@ def _take(answer, ids, n_ctx, batch, generator, rows):
     return torch.cat(taken)
 
 
-RUNS, ROWS = 100, 25  # at least so many seeds, and so many rows for each start that there is
-MOST = 0.75  # of the steps from a row to the next that may be the same by chance
-UNEVEN = 0.4  # the shares of the data's two halves may differ by so much by chance
+RUNS, STARTS = 100, 1600  # at least so many seeds, and so many starts in all
+MOST = 0.75  # of the steps from one row to another that may be the same by chance
+UNEVEN, UNEVEN_OF_FOUR = 0.3, 0.17  # the shares of two halves of the starts may differ by so much by chance
 
 
 @batching.probe
@@ -74,35 +74,47 @@ def _(answer, ids, n_ctx, batch, generator):
         "generator_decides": torch.equal(rows, again),
         "varied": last <= n_ctx or len(set(starts)) > 1,
     }
-    short = inside and last < 60
+    short = inside and 0 < last < 60
     return facts | (_over_many_runs(answer, ids, n_ctx, batch, generator) if short else _not_asked())
 
 
 def _not_asked():
-    return {"starts": "", "rows are drawn apart": True, "batches are drawn apart": True}
+    return {
+        "starts": "",
+        "no window twice in a round": True,
+        "rows are drawn apart": True,
+        "two rows of a batch": "drawn apart",
+        "batches are drawn apart": True,
+    }
 
 
 def _over_many_runs(answer, ids, n_ctx, batch, generator):
     """What many short runs, each from a seed of its own, say about the starts; the same for every right answer.
 
-    The data is so short that a start which is possible is missing with a probability below 1e-9. Each of the three
-    kinds of steps between starts is the same in 3 of 4 cases with a probability below 1e-15, unless by design. There
-    are at least 400 starts, so that even draws are UNEVEN with a probability below 1e-14.
+    The data is so short that a start which is possible is missing with a probability below 1e-9. Each kind of step
+    between starts is the same in 3 of 4 cases with a probability below 1e-15, unless by design. Even draws look uneven
+    with a probability below 1e-9 (Hoeffding's inequality, three halves of four starts).
     """
     runs, seed = [], generator.initial_seed()
-    while len(runs) < RUNS or sum(run.numel() for run in runs) < ROWS * (len(ids) - n_ctx):
-        rows = _take(answer, ids, n_ctx, batch, generator.manual_seed(seed + len(runs)), 4 * batch)
+    while len(runs) < RUNS or sum(run.numel() for run in runs) < STARTS:
+        rows = _take(answer, ids, n_ctx, batch, generator.manual_seed(seed + len(runs)), 16)
         runs.append((rows[:, 0] - ids[0]).view(-1, batch))  # [batches batch]
     starts = torch.cat([run.flatten() for run in runs])
     firsts = torch.stack([run[0, 0] for run in runs])
-    rows_apart = torch.cat([run.diff(dim=1).flatten() for run in runs])
     batches_apart = torch.cat([run[:, 0].diff() for run in runs])
-    reach = _reach(starts, len(ids), n_ctx)
-    if len(starts.unique()) < 4 or reach.startswith("more"):  # there the same steps come often by themselves
-        return _not_asked() | {"starts": reach}
-    return {
-        "starts": reach,
-        "rows are drawn apart": not _mostly_one(rows_apart),
+    if int(starts.min()) < 0 or int(starts.max()) > len(ids) - n_ctx - 1:
+        return _not_asked() | {"inside": False}
+    found = _not_asked() | {"starts": _reach(starts, len(ids), n_ctx)}
+    if found["starts"] == "side by side":
+        a_round = len(starts.unique()) // batch  # so many batches hold no window twice, where windows are shuffled
+        found["no window twice in a round"] = all(len(run[:a_round].unique()) == run[:a_round].numel() for run in runs)
+    if len(starts.unique()) < 4 or found["starts"].startswith("more"):  # the same steps come often by themselves
+        return found
+    rows = torch.cat(runs)  # [batches batch]
+    pairs = itertools.combinations(range(batch), 2)
+    return found | {
+        "rows are drawn apart": not _mostly_one(rows.diff(dim=1).flatten()),
+        "two rows of a batch": _how_far_apart([rows[:, j] - rows[:, i] for i, j in pairs]),
         "batches are drawn apart": not _mostly_one(batches_apart) and not _mostly_one(firsts),
     }
 
@@ -111,21 +123,41 @@ def _mostly_one(steps):
     return len(steps) > 0 and int(steps.unique(return_counts=True)[1].max()) > MOST * len(steps)
 
 
+def _how_far_apart(steps):
+    """Rows are drawn apart, or some pair of them is always "the same" window, or stands "in step"."""
+    fixed = {int(one.mode().values) for one in steps if _mostly_one(one)}
+    return "in step" if fixed - {0} else "the same" if fixed else "drawn apart"
+
+
 def _reach(starts, n, n_ctx):
     """Which windows are ever taken: "every start", windows "side by side" that cover the data, or what is missing."""
     last, seen = n - n_ctx - 1, starts.unique().tolist()
+    allowed = UNEVEN_OF_FOUR if last == 3 else UNEVEN
     steps = {after - before for before, after in itertools.pairwise(seen)} or {n_ctx + 1}
+    at_the_start = torch.arange(last + 1) < (last + 1) / 2
+    outside = (torch.arange(last + 1) * 2 - last).abs() > (last + 1) / 2  # the first and the last quarter
     left_out = seen[0] + last - seen[-1]
     if len(steps) == 1 and 1 < max(steps) <= n_ctx + 1 and left_out <= n_ctx:
         return "side by side"  # whole windows only: fewer than a window's ids stay over
+    if last >= 8 and _lean(starts, outside) < -UNEVEN:  # first, as an end may then be missing by chance
+        return "more in the middle"
     if seen[0] == 0 and seen[-1] < last:
         return "not the last" if last - seen[-1] == 1 and steps == {1} else "not those at the end"
     if seen[0] > 0:
         return "not the first" if seen[0] == 1 and seen[-1] == last else "not those at the start"
     if steps != {1}:
         return "not some in between"
-    middle = float((starts.double() < last / 2).double().mean() - (starts.double() > last / 2).double().mean())
-    return "every start" if abs(middle) < UNEVEN else "more at the start" if middle > 0 else "more at the end"
+    if abs(lean := _lean(starts, at_the_start)) > allowed:
+        end, words = (0, "more at the start") if lean > 0 else (last, "more at the end")
+        return words + (", mostly one" if last == 3 and float((starts == end).double().mean()) > 0.575 else "")
+    if abs(lean := _lean(starts, outside)) > allowed:
+        return "more at the ends" if lean > 0 else "more in the middle"
+    return "more at some" if abs(_lean(starts, at_the_start == outside)) > allowed else "every start"
+
+
+def _lean(starts, half):
+    """By how much the share of this half of the starts is larger than the other's, and than it is for even draws."""
+    return 2 * float(half[starts.cpu()].double().mean() - half.double().mean())
 
 
 @batching.judge
@@ -143,6 +175,12 @@ def _(facts, ids, n_ctx, batch, generator):
         return "Every seed gives the windows in the same order: draw the starts, or shuffle the windows."
     if not facts["rows are drawn apart"]:
         return "The rows of a batch always stand equally far apart in the data: draw a start for each row."
+    if facts["two rows of a batch"] != "drawn apart":
+        return "Two rows of a batch always stand equally far apart in the data: draw a start for each row."
+    if not facts["no window twice in a round"]:
+        return (
+            f"Only windows side by side are ever drawn, and some twice: every start from 0 to {last} must be possible."
+        )
     missing = {
         "not the last": f"The last window of the data is never taken: the last start is n − n_ctx − 1, here {last}.",
         "not the first": "The first window of the data, which starts at 0, is never taken.",
@@ -153,8 +191,13 @@ def _(facts, ids, n_ctx, batch, generator):
         "must be equally likely.",
         "more at the end": "Windows at the end of the data are taken much more often than others: every start must be "
         "equally likely.",
+        "more at the ends": "Windows at both ends of the data are taken much more often than those between: every "
+        "start must be equally likely.",
+        "more in the middle": "Windows at the ends of the data are taken much less often than those between: every "
+        "start must be equally likely.",
+        "more at some": "Some windows are taken much more often than others: every start must be equally likely.",
     }
-    return missing.get(facts["starts"])
+    return missing.get(facts["starts"].removesuffix(", mostly one"))
 
 
 def _ids_case(draw, n, n_ctx, batch, dtype=torch.int64):
@@ -288,6 +331,39 @@ batching.wrong(
         lambda n, generator, batch: (torch.randint(n, (1,), generator=generator) + torch.arange(batch)).clamp(max=n - 1)
     )
 )
+
+
+batching.wrong(
+    "starts_rounded",
+    "The first and the last window come half as often as any other: rounding leaves each end only half a share. Draw "
+    "whole numbers below n − n_ctx, all with the same chance, as randint does.",
+)(_batches_at(lambda n, generator, batch: (torch.rand(batch, generator=generator) * (n - 1)).round()))
+batching.wrong(
+    "starts_averaged",
+    "Windows in the middle come far more often than those at the ends, as where two random numbers are added: draw one "
+    "start for each row, all with the same chance, as randint does.",
+)(_batches_at(lambda n, generator, batch: torch.rand(2, batch, generator=generator).mean(0) * n))
+
+
+@batching.wrong(
+    "only_multiples",
+    "Only starts a whole window apart are ever drawn: every start from 0 to n − n_ctx − 1 must be possible.",
+)
+def _(ids, n_ctx, batch, generator):
+    while True:
+        starts = torch.randint((len(ids) - 1) // n_ctx, (batch,), generator=generator) * n_ctx
+        yield torch.stack([ids[start : start + n_ctx + 1] for start in starts.tolist()])
+
+
+def _one_row_again(n, generator, batch):
+    starts = torch.randint(n, (batch,), generator=generator)
+    starts[1:2] = starts[0]
+    return starts
+
+
+batching.wrong(
+    "one_row_again", "A batch holds the same window twice each time: every row needs a random start of its own."
+)(_batches_at(_one_row_again))
 
 
 @batching.wrong(
