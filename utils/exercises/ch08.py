@@ -1883,8 +1883,17 @@ class Recorder(nn.Module):
         hidden = torch.tanh((self.embed[tokens] + self.before[earlier]) @ self.W_in)
         logits = self.dropout(hidden) @ self.W_out
         note = {"tokens": tokens.detach().clone(), "training": self.training, "logits": logits.detach().clone()}
-        self.calls.append(note | {"grad": held, "fresh": self.fresh, "with_grad": torch.is_grad_enabled()})
+        note |= {"grad": held, "fresh": self.fresh, "with_grad": torch.is_grad_enabled(), "pull": None}
+        self.calls.append(note)
+        if logits.requires_grad:
+            logits.register_hook(lambda gradient: _note_pull(note, gradient))
         return logits
+
+
+def _note_pull(note, gradient):
+    """How strongly the loss pulls at each position's logits, [batch pos], over all backward passes of a call."""
+    pull = gradient.detach().abs().sum(-1)
+    note["pull"] = pull if note["pull"] is None else note["pull"] + pull
 
 
 def _data(seed, count, batch=16):
@@ -1930,6 +1939,8 @@ def _(answer, model, batches, steps, lr):
         "one call of the model a step": len(model.calls) == len(losses),
         "gradients start afresh": _afresh(model.calls),
         "weights change": any(not torch.equal(p, start[n]) for n, p in model.named_parameters()),
+        "every weight changes": all(not torch.equal(p, start[n]) for n, p in model.named_parameters()),
+        "every prediction pulls": _every_prediction_pulls(model.calls),
     }
     # No judge asks for these two: they tell mistakes apart that fail in the same way.
     found = {
@@ -2025,6 +2036,12 @@ def _afresh(calls):
     return True
 
 
+def _every_prediction_pulls(calls):
+    """Whether the first backward pass went through every position's logits; a right answer's loss is of all of them."""
+    pull = next((note["pull"] for note in calls if note["pull"] is not None), None)
+    return pull is None or bool((pull[:, :CONTEXT] > 0).all())
+
+
 def _falls(losses, batches):
     return len(losses) > 40 and sum(map(float, losses[-20:])) / 20 < _bigram_of(batches)
 
@@ -2048,6 +2065,10 @@ def _(facts, model, batches, steps, lr):
         ),
         "gradients start afresh": "Gradients of earlier steps are still there: set them to zero before each backward.",
         "weights change": "The weights are what they were: is there a backward and a step?",
+        "every weight changes": "Some weights are never changed: give the optimizer all of model.parameters().",
+        "every prediction pulls": (
+            "The backward pass leaves out some predictions: the loss that it starts from must be that of all positions."
+        ),
         "the learning rate counts": (
             "At a learning rate of next to nothing the weights move all the same: is lr given to the optimizer?"
         ),
@@ -2164,6 +2185,29 @@ training.wrong(
 training.wrong(
     "left_in_eval", "The model stays in eval mode, so that its dropout does nothing: call model.train() first."
 )(_train_with(mode=False))
+training.wrong(
+    "some_weights_left_out",
+    "Only some of the model's weights are trained, and others are never changed: give the optimizer all of "
+    "model.parameters().",
+)(_train_with(make=lambda params, lr: torch.optim.AdamW(list(params)[2:], lr=lr)))
+
+
+@training.wrong(
+    "backward_from_the_last_position",
+    "The backward pass starts from the last position's loss alone, though the loss of all positions is given back: "
+    "call loss.backward() on the mean over all of them.",
+)
+def _(model, batches, steps, lr):
+    optimizer, losses = torch.optim.AdamW(model.train().parameters(), lr=lr), []
+    for batch in itertools.islice(batches, steps):
+        logits = model(batch[:, :-1])
+        losses.append(nn.functional.cross_entropy(logits.flatten(0, 1), batch[:, 1:].flatten()).item())
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(logits[:, -1], batch[:, -1]).backward()
+        optimizer.step()
+    return losses
+
+
 training.wrong("one_step_more", "One step too many is taken: steps losses are wanted.")(_train_with(extra=1))
 training.wrong("one_step_less", "One step too few is taken: steps losses are wanted.")(_train_with(extra=-1))
 training.wrong(
