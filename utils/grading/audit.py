@@ -19,7 +19,7 @@ from utils.exercises import exercise as find
 from utils.exercises.declare import Exercise
 from utils.grading.checking import check
 
-FEW = 6  # exercises, which are graded sooner here than other processes load what they need
+FEW = 6  # exercises, for which no other processes are started: each loads torch and the model first
 MOST_WORKERS = 8  # each holds the reference model, about 0.6 GB
 
 
