@@ -116,8 +116,9 @@ def keep_measured(solution: NotebookNode, stored: NotebookNode | None) -> None:
 
 
 def _without_figures(outputs: Sequence) -> str:
-    """Outputs as text without numbers and the spaces that line them up."""
-    return re.sub(r"[\d.,]*\d(?:e[+-]?\d+)?|\s+", "", json.dumps(outputs, sort_keys=True))
+    """Outputs as text without numbers, however many of them, and the spaces that line them up."""
+    text = json.dumps(outputs, sort_keys=True, ensure_ascii=False)
+    return re.sub(r'[\d.,]*\d(?:e[+-]?\d+)?|[⁻⁰¹²³⁴⁵⁶⁷⁸⁹",\s]+', "", text)
 
 
 def size_problems(texts: dict[str, str]) -> list[str]:
