@@ -47,7 +47,9 @@ print(os.environ["SECONDS"])
 """
 
 
-@pytest.mark.parametrize("more, code, kept", [("", "", True), (", 20, 10²", "", True), (" each", "", False), ("", "# anew", False)])
+@pytest.mark.parametrize(
+    "more, code, kept", [("", "", True), (", 20, 10²", "", True), (" each", "", False), ("", "# anew", False)]
+)
 def test_measured_figures_stay_while_the_code_does(book, monkeypatch, more, code, kept):
     monkeypatch.setenv("SECONDS", "0.125")
     monkeypatch.setenv("MORE", "")
