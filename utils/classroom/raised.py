@@ -4,8 +4,6 @@ import builtins
 import functools
 import linecache
 
-import torch
-
 from utils.grading.raised import TimeUp
 
 
@@ -35,11 +33,22 @@ def _listed(told: object) -> list:
 def known_errors() -> dict[str, type]:
     """Kinds of errors that are the same on both sides: Python's own, torch's and einops'. An interrupt is not one."""
     import einops
+    import torch
 
-    own = {name: kind for name, kind in vars(builtins).items() if isinstance(kind, type)}
-    own = {name: kind for name, kind in own.items() if issubclass(kind, BaseException)}
-    own |= {kind.__name__: kind for kind in (einops.EinopsError, torch.linalg.LinAlgError, torch.OutOfMemoryError)}
-    return {name: kind for name, kind in own.items() if kind not in (KeyboardInterrupt, BaseException)}
+    others = (einops.EinopsError, torch.linalg.LinAlgError, torch.OutOfMemoryError)
+    return _pythons() | {kind.__name__: kind for kind in others}
+
+
+@functools.cache
+def known_names() -> frozenset[str]:
+    """The names of `known_errors`, without loading torch."""
+    return frozenset(_pythons()) | {"EinopsError", "_LinAlgError", "OutOfMemoryError"}
+
+
+def _pythons() -> dict[str, type]:
+    kinds = {name: kind for name, kind in vars(builtins).items() if isinstance(kind, type)}
+    left_out = (KeyboardInterrupt, BaseException)
+    return {name: kind for name, kind in kinds.items() if issubclass(kind, BaseException) and kind not in left_out}
 
 
 def _arguments(said: dict, text: str) -> list:

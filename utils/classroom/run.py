@@ -8,6 +8,7 @@ not grow with the class. A notebook whose worker died is tried again at the end,
 import contextlib
 import importlib
 import logging
+import multiprocessing
 import os
 import re
 from collections import deque
@@ -141,10 +142,15 @@ def workers(scheduler: str | None = None, count: int | None = None, sandbox: boo
 
 
 def _preload() -> None:
-    """Have the process that workers are forked from load, before the first of them, what their graders need."""
-    from distributed.utils import get_mp_context
+    """Have the process that workers are forked from load, before the first of them, what their graders need.
 
-    get_mp_context().set_forkserver_preload(["distributed", "utils.classroom.preloaded"])
+    Dask would do the same with a list of its own, for which it first loads pandas and more into this process.
+    """
+    import distributed.utils
+
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["distributed", "utils.classroom.preloaded"])
+    distributed.utils._forkserver_preload_set = True
 
 
 def _connected(scheduler: str):

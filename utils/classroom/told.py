@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from utils.classroom.forms import TYPES, is_known, is_made_by
 from utils.classroom.marks import ON_REFERENCE, ExerciseMark, verdict_from_json
-from utils.classroom.raised import known_errors
+from utils.classroom.raised import known_names
 from utils.grading.raised import LONGEST_LINE, REMEDIES
 from utils.grading.text import cut_short, one_line
 from utils.grading.verdict import Mismatch, Verdict
@@ -107,7 +107,7 @@ class _Teller:
         said, found, line = text.rpartition(_LINE)
         said, line = (said, line.removesuffix("`")) if found else (text, "")
         kind, _, words = said.partition(": ")
-        if not (kind in known_errors() or self.may(kind)):
+        if not (kind in known_names() or self.may(kind)):
             kind = "an error of its own kind"
         may_say = is_known(words) or self.is_own_text(words)
         shown = f": {self.words(words, counts=False)}" if words and may_say else ""
