@@ -102,7 +102,10 @@ def _needs(value: Tensor) -> int:
     """The bytes of storage up to a tensor's last element."""
     if value.numel() == 0:
         return 0
-    last = sum((n - 1) * step for n, step in zip(value.shape, value.stride(), strict=True))
+    if value.is_contiguous():
+        last = value.numel() - 1
+    else:
+        last = sum((n - 1) * step for n, step in zip(value.shape, value.stride(), strict=True))
     return (value.storage_offset() + last + 1) * value.element_size()
 
 
