@@ -1891,9 +1891,9 @@ class Recorder(nn.Module):
 
 
 def _note_pull(note, gradient):
-    """How strongly the loss pulls at each position's logits, [batch pos], over all backward passes of a call."""
-    pull = gradient.detach().abs().sum(-1)
-    note["pull"] = pull if note["pull"] is None else note["pull"] + pull
+    """The gradient at a call's logits, [batch pos d_vocab], the sum of all its backward passes."""
+    pull = gradient.detach()
+    note["pull"] = pull.clone() if note["pull"] is None else note["pull"] + pull
 
 
 def _data(seed, count, batch=16):
@@ -1941,6 +1941,7 @@ def _(answer, model, batches, steps, lr):
         "weights change": any(not torch.equal(p, start[n]) for n, p in model.named_parameters()),
         "every weight changes": all(not torch.equal(p, start[n]) for n, p in model.named_parameters()),
         "every prediction pulls": _every_prediction_pulls(model.calls),
+        "it pulls as the loss does": _pulls_as_the_loss(model.calls, batches),
     }
     # No judge asks for these two: they tell mistakes apart that fail in the same way.
     found = {
@@ -2039,7 +2040,22 @@ def _afresh(calls):
 def _every_prediction_pulls(calls):
     """Whether the first backward pass went through every position's logits; a right answer's loss is of all of them."""
     pull = next((note["pull"] for note in calls if note["pull"] is not None), None)
-    return pull is None or bool((pull[:, :CONTEXT] > 0).all())
+    return pull is None or bool((pull[:, :CONTEXT].abs().sum(-1) > 0).all())
+
+
+def _pulls_as_the_loss(calls, batches):
+    """Whether gradients at the logits point where those of −log p do, p − 1 at the next token and p elsewhere.
+
+    Their size is free: a loss may be scaled. Calls on other tokens than a batch's inputs are told by another fact.
+    """
+    for note, batch in zip(calls[:3], batches, strict=False):
+        pull, tokens = note["pull"], note["tokens"]
+        if pull is None or not torch.equal(tokens, batch[:, :-1]):
+            continue
+        wanted = note["logits"].softmax(-1) - nn.functional.one_hot(batch[:, 1:], SYMBOLS)
+        if float(nn.functional.cosine_similarity(pull.flatten(), wanted.flatten(), 0)) < 0.9999:
+            return False
+    return True
 
 
 def _falls(losses, batches):
@@ -2068,6 +2084,9 @@ def _(facts, model, batches, steps, lr):
         "every weight changes": "Some weights are never changed: give the optimizer all of model.parameters().",
         "every prediction pulls": (
             "The backward pass leaves out some predictions: the loss that it starts from must be that of all positions."
+        ),
+        "it pulls as the loss does": (
+            "The backward pass starts from another loss than the one that is returned: both are the mean of −log p."
         ),
         "the learning rate counts": (
             "At a learning rate of next to nothing the weights move all the same: is lr given to the optimizer?"
@@ -2204,6 +2223,22 @@ def _(model, batches, steps, lr):
         losses.append(nn.functional.cross_entropy(logits.flatten(0, 1), batch[:, 1:].flatten()).item())
         optimizer.zero_grad()
         nn.functional.cross_entropy(logits[:, -1], batch[:, -1]).backward()
+        optimizer.step()
+    return losses
+
+
+@training.wrong(
+    "backward_from_another_loss",
+    "The backward pass starts from another loss than the one that is returned, as one with smoothed labels: call "
+    "loss.backward() on the mean of −log p itself.",
+)
+def _(model, batches, steps, lr):
+    optimizer, losses = torch.optim.AdamW(model.train().parameters(), lr=lr), []
+    for batch in itertools.islice(batches, steps):
+        logits, targets = model(batch[:, :-1]).flatten(0, 1), batch[:, 1:].flatten()
+        losses.append(nn.functional.cross_entropy(logits, targets).item())
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(logits, targets, label_smoothing=0.1).backward()
         optimizer.step()
     return losses
 
