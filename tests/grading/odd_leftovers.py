@@ -49,6 +49,12 @@ def stays_on(make: Any) -> Any:
     return after(change)
 
 
+def use_other_kernels(q, k):
+    torch.backends.mkldnn.enabled = False
+    torch.backends.cudnn.enabled = False
+    torch.backends.cuda.enable_math_sdp(False)
+
+
 def in_a_temporary_folder(q, k):
     folder = tempfile.mkdtemp()
     os.chdir(folder)
@@ -139,6 +145,7 @@ LEAVES = {
     "thread": after(thread_without_end),
     "grading": after(lambda q, k: __import__("utils.grading").grading.check("05.2", right)),
     "denormals as zero": after(lambda q, k: torch.set_flush_denormal(True)),
+    "other kernels": after(use_other_kernels),
     "longer numbers": after(lambda q, k: sys.set_int_max_str_digits(0)),
     "a hook for every module": after(
         lambda q, k: nn.modules.module.register_module_forward_hook(lambda module, args, out: out * 2)

@@ -36,6 +36,11 @@ def world() -> dict:
     """What must be the same afterwards."""
     return {
         "settings": [get() for get, _ in TORCH],
+        "kernels": (
+            torch.backends.mkldnn.enabled,
+            torch.backends.cudnn.enabled,
+            torch.backends.cuda.math_sdp_enabled(),
+        ),
         "modes": torch.overrides._get_current_function_mode_stack(),
         "inference": torch.is_inference_mode_enabled(),
         "random numbers": (torch.get_rng_state().tolist(), random.getstate()),

@@ -27,7 +27,8 @@ from torch.nn.modules import module as modules
 from torch.utils import _device as devices
 from torch.utils import _python_dispatch as dispatch
 
-_modules, _environ, _hooks = sys.modules, os.environ, (sys.displayhook, sys.excepthook)
+_cuda = torch.backends.cuda
+_modules, _environ = sys.modules, os.environ
 _chdir, _getcwd, _getsignal, _setsignal = os.chdir, os.getcwd, signal.getsignal, signal.signal
 _main_thread, _current_thread = threading.main_thread, threading.current_thread
 _is_inference, _inference_mode = torch.is_inference_mode_enabled, torch.inference_mode
@@ -97,8 +98,12 @@ _FREE: list[tuple[Callable, Callable]] = [
     _flag(sys, "excepthook"),
     _flag(sys, "breakpointhook"),
     _flag(warnings, "showwarning"),
-    _flag(torch.backends.cuda.matmul, "allow_tf32"),
-    _flag(torch.backends.cudnn, "allow_tf32"),
+    _flag(_cuda.matmul, "allow_tf32"),
+    *(_flag(torch.backends.cudnn, name) for name in ("allow_tf32", "enabled", "benchmark", "deterministic")),
+    _flag(torch.backends.mkldnn, "enabled"),
+    (_cuda.flash_sdp_enabled, _cuda.enable_flash_sdp),  # these three count on a CPU too
+    (_cuda.mem_efficient_sdp_enabled, _cuda.enable_mem_efficient_sdp),
+    (_cuda.math_sdp_enabled, _cuda.enable_math_sdp),
     (sys.get_int_max_str_digits, sys.set_int_max_str_digits),
     (_flushes, torch.set_flush_denormal),
     (numpy.geterr, lambda value, put=numpy.seterr: put(**value)),
