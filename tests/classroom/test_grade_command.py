@@ -130,3 +130,12 @@ def test_without_a_sandbox_it_refuses(hand_in, tmp_path, monkeypatch):
     problem = CliRunner().invoke(cli.make_app("grade"), words).exception
     assert isinstance(problem, ClassProblem) and str(problem) == "The sandbox needs Linux: grade there."
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("words", [(), ("--no-sandbox",)])
+def test_on_another_system_it_says_where_to_grade(words, hand_in, tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.platform", "darwin")
+    words = ["grade", str(hand_in("ann/05_attention.ipynb")), "--out", str(tmp_path / "out"), *words]
+    problem = CliRunner().invoke(cli.make_app("grade"), words).exception
+    assert isinstance(problem, ClassProblem) and str(problem).startswith("A class is graded on Linux: ")
+    assert not (tmp_path / "out").exists()

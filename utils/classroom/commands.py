@@ -1,6 +1,7 @@
 """The `book grade` command: a class's notebooks in, marks, pages and a report out."""
 
 import json
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -178,11 +179,14 @@ def _formats(text: str) -> tuple[str, ...]:
 
 
 def _sandbox_or_none(no_sandbox: bool) -> None:
-    """Refuse where there is no sandbox, unless that was asked for."""
+    """Refuse where there is no sandbox, unless that was asked for; without one, Linux is still needed."""
+    from utils.classroom.sandbox import NEEDS_LINUX, available
+
+    if sys.platform != "linux":
+        raise ClassProblem(NEEDS_LINUX)
     if no_sandbox:
         typer.echo(NO_SANDBOX, err=True)
         return
-    from utils.classroom.sandbox import available
 
     if why_not := available():
         raise ClassProblem(why_not)

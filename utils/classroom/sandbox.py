@@ -50,6 +50,7 @@ READY_SECONDS = 180
 WAITS = (0.1, 0.2, 0.4, 0.8, 1.6)  # seconds, between tries to have a submission's process locked in
 BOOK = "/book"
 MODEL = "pocket"  # what classes are graded with: in every installation, the same everywhere
+NEEDS_LINUX = "A class is graded on Linux: use a Linux machine, a virtual machine or a container of Linux."
 LENDER = "BOOK_SANDBOX"  # names the socket of a process of this machine that lends its container: see `lending`
 
 
@@ -83,11 +84,9 @@ class Limits:
 def available() -> str | None:
     """None where a sandbox can be had; else the sentence that says why not and what to do."""
     if sys.platform != "linux":
-        return "The sandbox needs Linux: grade on a Linux machine or in a Linux virtual machine, or add --no-sandbox."
+        return NEEDS_LINUX
     if shutil.which("bwrap") is None:
-        return (
-            "The sandbox needs bubblewrap: install it (on Debian and Ubuntu: apt install bubblewrap), or --no-sandbox."
-        )
+        return "The sandbox needs bubblewrap: install it (Debian, Ubuntu: apt install bubblewrap), or add --no-sandbox."
     return _tried()
 
 
