@@ -1,54 +1,28 @@
 """The sandbox: a bubblewrap container with a preloaded process in it, from which each submission's process is forked.
 
-What is in it: the interpreter, the installed packages, the parts of the book that answers meet (models, the tokenizer,
-the wire), read-only. What is not: exercises, oracles, the grader, solutions, chapters, other submissions, the store, a
-network, and the rest of the machine's files. See `inside.lockdown` for what each child gives up besides.
+See `container` for what is in it, and `inside.lockdown` for what each child gives up besides.
 """
 
 import contextlib
 import functools
-import json
 import os
 import shutil
 import signal
 import socket
 import subprocess
 import sys
-import sysconfig
 import tempfile
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 
+from utils.classroom import container
 from utils.classroom.inside.nursery import LOCKED
 from utils.classroom.problems import ClassProblem
 
-# Files and folders of the book that are bound into the sandbox, under utils/.
-PARTS = (
-    "__init__.py",
-    "errors.py",
-    "paths.py",
-    "reference",
-    "classroom/__init__.py",
-    "classroom/wire.py",
-    "classroom/peer.py",
-    "classroom/modules.py",
-    "classroom/inside",
-    "exercises/small.py",
-    "grading/plain.py",
-    "grading/raised.py",
-    "grading/run.py",
-    "grading/settings.py",
-    "grading/text.py",
-    "grading/watch.py",
-    "pocket/__init__.py",
-    "pocket/vocabulary.py",
-    "pocket/world",
-)
 READY_SECONDS = 180
 WAITS = (0.1, 0.2, 0.4, 0.8, 1.6)  # seconds, between tries to have a submission's process locked in
-BOOK = "/book"
 MODEL = "pocket"  # what classes are graded with: in every installation, the same everywhere
 NEEDS_LINUX = "A class is graded on Linux: use a Linux machine, a virtual machine or a container of Linux."
 LENDER = "BOOK_SANDBOX"  # names the socket of a process of this machine that lends its container: see `lending`
@@ -92,8 +66,7 @@ def available() -> str | None:
 
 @functools.lru_cache(maxsize=1)
 def _tried() -> str | None:
-    command = [*_wall(), "--ro-bind", "/usr", "/usr", *_links(), "/usr/bin/true"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(container.smallest("/usr/bin/true"), capture_output=True, text=True, check=False)
     if done.returncode == 0:
         return None
     said = (done.stderr.strip().splitlines() or ["it gave no reason"])[-1][:200]
@@ -131,28 +104,14 @@ class Sandbox:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.words = tempfile.TemporaryFile()
         self.copies = tempfile.TemporaryDirectory()
-        settings = {
-            **asdict(self.limits),
-            "seconds": self.limits.cpu_seconds,
-            "models": list(self.models),
-            "readable": ["/usr", "/lib", "/lib64", BOOK, "/cache", *_python_folders()],
-            "walls": self.walls,
-        }
-        book = BOOK if self.walls else str(Path(__file__).resolve().parent.parent.parent)
-        code = (
-            f"import json, sys; sys.path[:0] = ['{book}']; sys.path += {_packages()!r}; "
-            "from utils.classroom.inside.nursery import main; main(int(sys.argv[1]), json.loads(sys.argv[2]))"
-        )
-        run = [_interpreter(), "-P", "-s", "-S", "-c", code, str(theirs.fileno()), json.dumps(settings)]
+        settings = {**asdict(self.limits), "seconds": self.limits.cpu_seconds, "models": list(self.models)}
         self.process = subprocess.Popen(
-            [*_wall(), *self._inside(), *run] if self.walls else run,
+            container.command(theirs.fileno(), settings | {"walls": self.walls}, Path(self.copies.name)),
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=self.words,
             stderr=self.words,
-            env=_environment()
-            if self.walls
-            else {**os.environ, **_environment(), "HOME": os.environ.get("HOME", "/tmp")},
+            env=container.environment(self.walls),
         )
         theirs.close()
         ours.settimeout(READY_SECONDS)
@@ -267,30 +226,6 @@ class Sandbox:
             return False
         return True
 
-    def _inside(self) -> list[str]:
-        """What is bound into the container, and where."""
-        from utils.reference import tokenizer_folder
-
-        tokens = Path(self.copies.name) / tokenizer_folder().name  # the cache's own files may be for its owner only
-        tokens.mkdir()
-        for file in tokenizer_folder().iterdir():
-            shutil.copyfile(file, tokens / file.name)
-        binds: list[tuple[str, str]] = [(str(folder), str(folder)) for folder in _python_folders()]
-        book = Path(__file__).resolve().parent.parent
-        binds += [(str(book / part), f"{BOOK}/utils/{part}") for part in PARTS]
-        binds.append((str(tokens), f"/cache/{tokens.name}"))
-        command = [*_folders([inside for _, inside in binds]), "--ro-bind", "/usr/lib", "/usr/lib", *_links()]
-        for outside, inside in binds:
-            command += ["--ro-bind", outside, inside]
-        for package in ("grading", "exercises"):
-            command += ["--ro-bind", str(book / "classroom/inside/__init__.py"), f"{BOOK}/utils/{package}/__init__.py"]
-        for folder in _packages():
-            if (Path(folder) / "utils").is_dir():
-                command += ["--tmpfs", f"{folder}/utils", "--remount-ro", f"{folder}/utils"]
-        for name, value in (_environment() | {"BOOK_CACHE": "/cache"}).items():
-            command += ["--setenv", name, value]
-        return [*command, "--remount-ro", "/", "--chdir", "/tmp"]
-
 
 def _locked(sock: socket.socket) -> bool:
     """Whether the process behind a socket says that it has locked itself, before it runs anything."""
@@ -301,71 +236,3 @@ def _locked(sock: socket.socket) -> bool:
         return False
     finally:
         sock.settimeout(None)
-
-
-def _wall() -> list[str]:
-    """bubblewrap without what is bound: namespaces, no capabilities, no network."""
-    command = ["bwrap", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]
-    if os.geteuid() == 0:  # root needs no user namespace, and leaves its powers inside: see lockdown.leave_root
-        command += ["--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
-    else:
-        command += ["--unshare-user", "--cap-drop", "ALL", "--uid", "65534", "--gid", "65534"]
-    command += ["--die-with-parent", "--new-session", "--clearenv", "--hostname", "sandbox"]
-    return [*command, "--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev", "--perms", "1777", "--tmpfs", "/tmp"]
-
-
-def _links() -> list[str]:
-    """The system's libraries, as they are laid out here."""
-    command: list[str] = []
-    for name in ("lib", "lib64"):
-        folder = Path("/") / name
-        if folder.is_symlink():
-            command += ["--symlink", os.readlink(folder), str(folder)]
-        elif folder.is_dir():
-            command += ["--ro-bind", str(folder), str(folder)]
-    return [
-        *command,
-        "--ro-bind-try",
-        "/usr/lib64",
-        "/usr/lib64",
-        "--ro-bind-try",
-        "/etc/ld.so.cache",
-        "/etc/ld.so.cache",
-    ]
-
-
-def _folders(targets: list[str]) -> list[str]:
-    """Every folder above the targets, open to all: bubblewrap's own are for their maker only."""
-    above = {str(parent) for target in (*targets, "/usr/lib", "/etc/x") for parent in Path(target).parents}
-    command: list[str] = []
-    for folder in sorted(above - {"/"}):
-        command += ["--perms", "0755", "--dir", folder]
-    return command
-
-
-def _interpreter() -> str:
-    return str(Path(sys.executable).resolve())
-
-
-def _python_folders() -> list[str]:
-    """The Python installation and the packages, without the folders that the system's are bound with anyway."""
-    base = Path(sys.base_prefix).resolve()
-    own = [str(base)] if base not in (Path("/usr"), Path("/usr/local")) else [_interpreter(), "/usr/local/lib"]
-    return list(dict.fromkeys([*own, *(p for p in _packages() if not Path(p).is_relative_to(base))]))
-
-
-def _packages() -> list[str]:
-    return list(dict.fromkeys(str(Path(sysconfig.get_path(name)).resolve()) for name in ("purelib", "platlib")))
-
-
-def _own_environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-
-
-def _environment() -> dict[str, str]:
-    variables = {"PATH": "/usr/bin", "HOME": "/tmp", "LANG": "C.UTF-8", "OMP_NUM_THREADS": "1"}
-    variables |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-    variables |= {"PYTHONHASHSEED": "0"}  # a set of words has the same order in every run
-    variables |= {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}  # large pages: a large process forks faster
-    library = Path(sys.base_prefix).resolve() / "lib"
-    return variables | {"LD_LIBRARY_PATH": str(library), "BOOK_DATA": "/tmp/book"}

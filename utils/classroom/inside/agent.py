@@ -3,37 +3,30 @@
 It judges nothing. An answer can do to this process what it likes: whatever comes out is read by the outside as values.
 """
 
-import ast
 import builtins
 import contextlib
 import functools
-import linecache
 import random
-import signal
 import socket
 import sys
-import traceback
 import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy
 import torch
-from IPython.core.inputtransformer2 import TransformerManager
 from torch import Tensor, nn
 
 from utils.classroom.inside import book
+from utils.classroom.inside.cells import alarm, run_cell, told_of
+from utils.classroom.inside.changes import fill, snapshot, unchanged
 from utils.classroom.inside.standins import Given, ScriptedModel
 from utils.classroom.modules import Mirror, apply_state, state_of
 from utils.classroom.peer import Exchange, Peer
-from utils.classroom.wire import Channel, Gone, Reader, WireError, Writer
+from utils.classroom.wire import Channel, Gone, Reader, Writer
 from utils.grading.plain import Refused, plain
-from utils.grading.raised import TimeUp
 from utils.grading.run import Capped, settings_now, settings_restored
 from utils.grading.watch import watching
-
-_transformer = TransformerManager()
-MOST_TOLD = 600  # characters of an error's text
 
 
 def preload(settings: dict) -> None:
@@ -78,26 +71,9 @@ class Agent(Peer):
 
     def run(self, fields: dict) -> list:
         """Run cells, each (id, source, seconds), one after the other; for each the error that ended it, or None."""
-        ends = [self._run_cell(str(key), str(source), seconds) for key, source, seconds in fields["cells"]]
+        ends = [run_cell(self.names, str(key), str(source), seconds) for key, source, seconds in fields["cells"]]
         self.settings = settings_now()
         return ends
-
-    def _run_cell(self, key: str, source: str, seconds: float) -> str | None:
-        name = f"<cell {key}>"
-        self.names["get_ipython"] = lambda: book.Shell(self.names)
-        try:
-            source = _without_magics(source)
-        except Exception as error:
-            return f"{type(error).__name__}: {_text(error)}"
-        linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
-        try:
-            with _alarm(seconds), contextlib.redirect_stdout(Capped()), contextlib.redirect_stderr(Capped()):
-                exec(compile(source, name, "exec", dont_inherit=True), self.names)
-        except BaseException as error:  # noqa: BLE001  (a cell may raise anything)
-            if isinstance(error, WireError):
-                raise
-            return f"{type(error).__name__}: {_text(error)}"
-        return None
 
     def look(self, fields: dict) -> Any:
         """What a name of the notebook holds: its kind and its parameters."""
@@ -151,7 +127,7 @@ class Agent(Peer):
                     try:
                         if said.get("dice") is not None:
                             random.seed(said["dice"])
-                        with _alarm(said.get("seconds")):
+                        with alarm(said.get("seconds")):
                             value = run()
                         return value if said.get("keep") else self._result(value)
                     finally:
@@ -164,7 +140,7 @@ class Agent(Peer):
     def _result(self, value: Any) -> dict[str, Any]:
         """A result: an argument itself, a tensor with its gradient's way back, or a plain copy."""
         number = self.number_given.get(id(value))
-        if number is not None and all(self._unchanged(*entry) for entry in self.before if entry[0] == number):
+        if number is not None and all(unchanged(one, was) for known, one, was in self.before if known == number):
             return {"itself": number}
         if type(value) in (Tensor, nn.Parameter) and value.requires_grad and torch.is_grad_enabled():
             if value.layout == torch.strided and value.is_floating_point():
@@ -178,33 +154,16 @@ class Agent(Peer):
         reply |= self.extra | book.disturbed()
         changed = []
         for number, value, was in self.before:
-            if not self._unchanged(number, value, was):
+            if not unchanged(value, was):
                 changed.append([number, self._content(writer, number, value)])
         reply["changed"] = changed
         reply["threads"] = len(sys._current_frames()) > 1
         self.extra, self.before = {}, []
 
     def error(self, error: BaseException) -> dict:
-        """An error as its kind, the built-in kinds that it is one of, its text and the learner's line."""
-        bases = [base.__name__ for base in type(error).__mro__ if getattr(builtins, base.__name__, None) is base]
-        lines = [
-            frame.line
-            for frame in traceback.extract_tb(error.__traceback__)
-            if frame.filename.startswith("<cell ") and frame.line
-        ]
-        kind = "TimeUp" if isinstance(error, TimeUp) else type(error).__name__
-        number = next((n for raised, n in self.raised if raised is error), None)
-        told = {
-            "kind": kind,
-            "bases": bases,
-            "text": _text(error),
-            "line": lines[-1].strip() if lines else "",
-            "number": number,
-        }
-        if bases[:1] == [kind] and all(type(arg) in (str, int, bytes) for arg in error.args):
-            told["args"] = [arg.hex() if type(arg) is bytes else arg for arg in error.args]
-            told["bytes"] = [i for i, arg in enumerate(error.args) if type(arg) is bytes]
-        return told
+        """As `told_of`, and which one it is of the errors that functions of the book raised here."""
+        told = told_of(error)
+        return told | {"number": next((n for raised, n in self.raised if raised is error), None)}
 
     def failed(self, reply: dict) -> None:
         """Raise in the learner's code what a function of the book raised."""
@@ -255,14 +214,14 @@ class Agent(Peer):
                     value = nn.Parameter(new, requires_grad=leaf[0]) if leaf[1] else new.requires_grad_(leaf[0])
                 self._keep(number, value)
             elif not same:
-                _fill(value, new)
+                fill(value, new)
             else:
                 sent = None
             if leaf:
                 value.grad = reader.read(leaf[2])
         if leaf and leaf[0] and leaf[3]:
             exchange.differentiated.append(value)
-        self.before.append((number, value, _snapshot(value, sent)))
+        self.before.append((number, value, snapshot(value, sent)))
         return value
 
     def known_of(self, mirror: Mirror) -> dict[str, tuple]:
@@ -276,16 +235,6 @@ class Agent(Peer):
         if number is not None and not isinstance(value, Tensor):
             return ["yours", number]
         return None
-
-    def _unchanged(self, number: int, value: Any, was: Any) -> bool:
-        if isinstance(value, Mirror):
-            return False  # what is done through .data leaves no trace: a module goes back whole
-        if isinstance(value, torch.Generator):
-            return torch.equal(value.get_state(), was)
-        if isinstance(value, Tensor):
-            then, grad = was
-            return _equal(value, then) and _equal(value.grad, grad)
-        return _alike(value, was)
 
     def _content(self, writer: Writer, number: int, value: Any) -> Any:
         if isinstance(value, Mirror):
@@ -327,84 +276,3 @@ def _next(items: Iterator) -> tuple | None:
 def _is_loader(value: Any) -> bool:
     """Whether something is no value but gives many, as a DataLoader does."""
     return isinstance(value, Iterable) and isinstance(plain(value), Refused) and not hasattr(value, "shape")
-
-
-def _snapshot(value: Any, sent: Any) -> Any:
-    """What a value is now; `sent` is the same in memory that no answer can reach, where it has just come."""
-    if isinstance(value, torch.Generator):
-        return value.get_state()
-    if isinstance(value, Tensor):
-        return value.detach().clone() if sent is None else sent, None if value.grad is None else value.grad.clone()
-    return value.copy()
-
-
-def _fill(value: Any, new: Any) -> None:
-    if isinstance(value, Tensor):
-        value.data = new
-    elif isinstance(value, torch.Generator):
-        value.set_state(new.get_state())
-    elif isinstance(value, list):
-        value[:] = new
-    else:
-        value.clear()
-        value.update(new)
-
-
-def _equal(now: Any, then: Any) -> bool:
-    if now is None or then is None:
-        return now is then
-    if now.shape != then.shape or now.dtype != then.dtype or now.layout != torch.strided:
-        return False
-    return torch.equal(now, then) or bool(((now == then) | ((now != now) & (then != then))).all())
-
-
-def _alike(now: Any, then: Any) -> bool:
-    if len(now) != len(then):
-        return False
-    if isinstance(now, list):
-        pairs = zip(now, then, strict=True)
-        return all(a is b or type(a) is type(b) and not isinstance(a, Tensor) and a == b for a, b in pairs)
-    return list(now) == list(then) and all(now[k] is then[k] for k in now)
-
-
-def _text(error: BaseException) -> str:
-    try:
-        return str(error)[:MOST_TOLD]
-    except BaseException:  # noqa: BLE001  (the error's own __str__ may raise anything)
-        return "its text cannot be had"
-
-
-def _without_magics(source: str) -> str:
-    """A cell as Python: IPython's own lines are calls of `get_ipython`, where the cell is not Python without that."""
-    try:
-        compile(source, "cell", "exec", flags=ast.PyCF_ONLY_AST, dont_inherit=True)
-        return source
-    except SyntaxError:
-        return _transformer.transform_cell(source)
-
-
-@contextlib.contextmanager
-def _alarm(seconds: float | None) -> Iterator[None]:
-    """Raise TimeUp after so many processor seconds, again and again, for an answer may catch it.
-
-    A busy machine takes no time from an answer in this way; one that only waits is ended from outside.
-    """
-    if seconds is None:
-        yield
-        return
-
-    on = [True]
-
-    def ring(number: int, frame: Any) -> None:
-        if on:
-            raise TimeUp
-
-    signal.signal(signal.SIGPROF, ring)
-    signal.setitimer(signal.ITIMER_PROF, seconds, 0.05)
-    try:
-        yield
-    finally:
-        while on:
-            with contextlib.suppress(TimeUp):
-                on.clear()
-        signal.setitimer(signal.ITIMER_PROF, 0)
