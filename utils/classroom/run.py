@@ -7,6 +7,7 @@ not grow with the class. A notebook whose worker died is tried again at the end,
 
 import contextlib
 import importlib
+import json
 import logging
 import multiprocessing
 import os
@@ -214,9 +215,8 @@ class _Tasks:
             future.release()
 
     def _send(self, piece: Received):
-        return self._client.submit(
-            grade_one, piece.notebook.as_json(), piece.submission.student, self._setup, pure=False
-        )
+        notebook = json.dumps(piece.notebook.as_json())  # as one text: Dask would look for futures in all its parts
+        return self._client.submit(grade_one, notebook, piece.submission.student, self._setup, pure=False)
 
 
 def _outcome(future: Any) -> _Outcome:
@@ -264,9 +264,9 @@ def _crashed(student: str, notebook: Notebook) -> Graded:
 _graders: dict[Setup, Any] = {}
 
 
-def grade_one(notebook: dict, student: str, setup: Setup) -> tuple[dict, dict[str, str | None]]:
-    """Grade one notebook with this worker's grader, which is made at the first call and lasts as long as the worker."""
-    received = Notebook.from_json(notebook)
+def grade_one(notebook: str, student: str, setup: Setup) -> tuple[dict, dict[str, str | None]]:
+    """Grade one notebook, given as JSON, with this worker's grader, which is made at the first call and stays."""
+    received = Notebook.from_json(json.loads(notebook))
     graded = _grader(setup).grade(received, student)
     chapter = chapters()[received.chapter]
     names = {exercise: name for name, exercise in chapter.names.items()}

@@ -10,6 +10,7 @@ import secrets
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import sqlalchemy as sql
@@ -34,6 +35,7 @@ from utils.classroom.problems import ClassProblem
 __all__ = ["Standing", "Store", "graded", "marks", "notebooks", "settings", "sqlite_url", "submissions"]
 
 VERSION = 1
+PIECE = 50  # submissions whose marks are read at once
 LARGEST_SEED = 2**40  # what inputs are drawn from multiplies it by a million, and has 63 bits
 
 
@@ -138,9 +140,12 @@ class Store:
             connection.execute(sql.insert(marks), rows)
 
     def standings(self) -> Iterator[Standing]:
-        """What counts, student by student and chapter by chapter; only one is held at a time."""
-        for row in self._rows(submissions.c.counts):
-            yield Standing(_submission(row), row.chapter, self._graded(row.student, row.chapter, row.digest))
+        """What counts, student by student and chapter by chapter; only some are held at a time."""
+        rows = self._rows(submissions.c.counts)
+        while piece := list(islice(rows, PIECE)):
+            graded_by = self._graded(piece)
+            for row in piece:
+                yield Standing(_submission(row), row.chapter, graded_by.get((row.student, row.chapter, row.digest)))
 
     def everything(self) -> Iterator[tuple[Submission, str, bool]]:
         """Every submission that was ever kept, with its chapter and whether it counts."""
@@ -160,18 +165,27 @@ class Store:
         with as_sentence(self.url), self._engine.connect() as connection:
             yield from connection.execution_options(yield_per=200).execute(query)
 
-    def _graded(self, student: str, chapter: str, digest: str) -> Graded | None:
+    def _graded(self, rows: list) -> dict[tuple[str, str, str], Graded]:
+        """What became of the notebooks of some submissions, by student, chapter and digest, as far as it is known."""
+        by = graded.c.book == self.book, graded.c.seed == self.seed
+        wanted = {(row.student, row.chapter, row.digest) for row in rows}
         with self._engine.connect() as connection:
-            row = connection.execute(sql.select(graded).where(*self._same(student, chapter, digest))).first()
-            if row is None:
-                return None
-            found = connection.execute(sql.select(marks).where(marks.c.graded == row.id)).all()
-        found.sort(key=lambda mark: [int(part) for part in mark.exercise.split(".")])
-        made = [
-            ExerciseMark(m.exercise, m.status, json.loads(m.verdict) if m.verdict else None, m.seconds, m.source)
-            for m in found
-        ]
-        return Graded(student, chapter, digest, tuple(made), tuple(json.loads(row.notes)), row.seconds)
+            query = sql.select(graded).where(graded.c.student.in_({student for student, _, _ in wanted}), *by)
+            found = {
+                row.id: row for row in connection.execute(query) if (row.student, row.chapter, row.digest) in wanted
+            }
+            made: dict[int, list[ExerciseMark]] = {number: [] for number in found}
+            for m in connection.execute(sql.select(marks).where(marks.c.graded.in_(found))):
+                verdict = json.loads(m.verdict) if m.verdict else None
+                made[m.graded].append(ExerciseMark(m.exercise, m.status, verdict, m.seconds, m.source))
+        for of_one in made.values():
+            of_one.sort(key=lambda mark: [int(part) for part in mark.exercise.split(".")])
+        return {
+            (row.student, row.chapter, row.digest): Graded(
+                row.student, row.chapter, row.digest, tuple(made[number]), tuple(json.loads(row.notes)), row.seconds
+            )
+            for number, row in found.items()
+        }
 
     def counted(self, *columns) -> Iterator[Any]:
         """Rows of (student, …) over all marks that count; columns are of `marks`, `graded` and `submissions`."""
@@ -225,7 +239,7 @@ def _keep_submission(
         notebook
         and not connection.execute(sql.select(notebooks.c.digest).where(notebooks.c.digest == notebook.digest)).first()
     ):
-        cells = zlib.compress(_dumped([cell.__dict__ for cell in notebook.cells]).encode())
+        cells = zlib.compress(_dumped([cell.__dict__ for cell in notebook.cells]).encode(), 1)  # speed before size
         connection.execute(sql.insert(notebooks).values(digest=notebook.digest, chapter=chapter, cells=cells))
 
 
