@@ -72,3 +72,21 @@ def test_shapes_in_an_error_tell_mistakes_apart():
     """Both are products of matrices that do not fit."""
     assert check("01.5", lambda A, B: B.T @ A).diagnosis == "A_not_transposed"
     assert check("01.5", lambda A, B: B @ A.T).diagnosis == "B_not_transposed"
+
+
+def test_what_torch_has_not_implemented_is_not_called_unwritten():
+    def project_heads(x, W, b):
+        torch.cdist(x, x)  # not for bfloat16
+        return exercise("05.1").solution(x, W, b)
+
+    verdict = check("05.1", project_heads)
+    assert "The answer raised NotImplementedError" in verdict.message
+    assert verdict.message.endswith("give the result the input's dtype.") and "not written" not in verdict.message
+
+
+def test_a_default_that_is_missing_is_named():
+    def softmax(x, dim):
+        return exercise("01.9").solution(x, dim)
+
+    verdict = check("01.9", softmax)
+    assert verdict.stage == "signature" and "write dim=-1 among its parameters" in verdict.message

@@ -60,6 +60,12 @@ def test_a_token_by_heart_is_not_called_a_size(pocket, ignored):
         assert verdict.diagnosis == "by_heart" and "is one id written into" in verdict.message
 
 
+def test_a_number_out_of_place_is_not_called_a_size(pocket):
+    """The model's eps is so small that its square does not count."""
+    verdict = check("04.3", lambda x, w, b, eps: exercise("04.3").solution(x, w, b, eps + eps**2), pocket)
+    assert verdict.diagnosis == "another_number" and verdict.message.startswith("Right with the eps of the reference")
+
+
 @pytest.mark.parametrize("change", [lambda W: W.mul_(2), lambda W: W.data.mul_(2)], ids=["in place", "by .data"])
 def test_weights_of_the_reference_that_an_answer_edits_leave_no_stale_values(pocket, change):
     """The hooks are computed anew: what is compared is what the model says now."""

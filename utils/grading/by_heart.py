@@ -69,17 +69,18 @@ def from_the_run(
                 )
             ]
         if all(t.case.stage == "reference" for t in before):
-            return [_only_on_the_model(exercise, before, answer, patches)]
+            return [_only_on_the_model(exercise, before, failed.case, answer, patches)]
     return []
 
 
 def _only_on_the_model(
-    exercise: Exercise, passed: Sequence[Trial], answer: Callable, patches: Patches
+    exercise: Exercise, passed: Sequence[Trial], failed: Case, answer: Callable, patches: Patches
 ) -> general.Finding:
     """Why an answer is right on the reference model's values alone: told by trying them with a little noise.
 
     If one argument alone is changed and the answer's result does not follow, it does not use that argument. If other
-    ids in the same places make it wrong, it treats some in a way of its own. If all are changed and it is still right,
+    ids in the same places make it wrong, it treats some in a way of its own, or counts on their order. If a number of
+    the failed case makes it wrong, that number is in a wrong place. If all tensors are changed and it is still right,
     it is the sizes that it has by heart.
     """
     ignored = [
@@ -95,13 +96,29 @@ def _only_on_the_model(
                 f"{' and '.join(ignored)}: is a value of the model, or a variable of the notebook, used in its place?"
             ),
         )
-    if any(_wrong_with_other_ids(exercise, trial, answer, patches) for trial in passed):
+    if any(_wrong_with_other_ids(exercise, trial, answer, patches, _in_turn) for trial in passed):
         return (
             "by_heart",
             (
                 "Right on the reference model's own text, wrong on other tokens: is one id written into the answer and "
                 "treated unlike all others, as for padding or the beginning of a text?"
             ),
+        )
+    if any(_wrong_with_other_ids(exercise, trial, answer, patches, _falling_in_pairs) for trial in passed):
+        return (
+            "special_to_the_model",
+            "Right on the reference model's own ids, wrong on others: ids may come in any order, and more than once.",
+        )
+    numbers = [
+        parameter.name
+        for i, parameter in enumerate(exercise.parameters)
+        if any(_wrong_with_the_number(exercise, trial, i, failed, answer, patches) for trial in passed)
+    ]
+    if numbers:
+        return (
+            "another_number",
+            f"Right with the {' and '.join(numbers)} of the reference model, wrong with another: is it where it "
+            "belongs in the formula, and used as it is given?",
         )
     if all(_right_with_noise(exercise, trial, answer, patches) for trial in passed):
         return (
@@ -167,22 +184,49 @@ def _can_be_changed(value: Any) -> bool:
     )
 
 
-def _wrong_with_other_ids(exercise: Exercise, trial: Trial, answer: Callable, patches: Patches) -> bool:
+def _wrong_with_other_ids(
+    exercise: Exercise, trial: Trial, answer: Callable, patches: Patches, ids: Callable[[int], Tensor]
+) -> bool:
     """Whether the answer fails when the ids of a text are others, all values and lengths being what they were."""
-    args = tuple(_other_ids(arg) for arg in trial.case.args)
+    args = tuple(_other_ids(arg, ids) for arg in trial.case.args)
     if all(arg is before for arg, before in zip(args, trial.case.args, strict=True)):
         return False
-    case = replace(trial.case, args=args, expected=BY_ORACLE, key=())
+    return _wrong_on(exercise, replace(trial.case, args=args, expected=BY_ORACLE, key=()), answer, patches)
+
+
+def _other_ids(value: Any, ids: Callable[[int], Tensor]) -> Any:
+    """For a tensor of ids, others that are no larger than its largest. Anything else as it is."""
+    if not (isinstance(value, Tensor) and value.dtype == torch.int64 and value.numel() > 1 and int(value.amax()) > 1):
+        return value
+    return (ids(value.numel()) % int(value.amax())).to(value.device).view(value.shape)
+
+
+def _in_turn(count: int) -> Tensor:
+    return torch.arange(count)
+
+
+def _falling_in_pairs(count: int) -> Tensor:
+    return torch.arange(count - 1, -1, -1) // 2
+
+
+def _wrong_with_the_number(
+    exercise: Exercise, trial: Trial, which: int, failed: Case, answer: Callable, patches: Patches
+) -> bool:
+    """Whether the answer fails on a case that it passed when one fraction is what it is in the failed case."""
+    if which >= min(len(trial.case.args), len(failed.args)):
+        return False
+    here, there = trial.case.args[which], failed.args[which]
+    if type(here) is not float or type(there) is not float or here == there:
+        return False
+    args = (*trial.case.args[:which], there, *trial.case.args[which + 1 :])
+    return _wrong_on(exercise, replace(trial.case, args=args, expected=BY_ORACLE, key=()), answer, patches)
+
+
+def _wrong_on(exercise: Exercise, case: Case, answer: Callable, patches: Patches) -> bool:
+    """Whether the answer fails on a case that was made up here; False where the oracle says that there is none."""
     if outcome_of(exercise, case, exercise.solution)[0].error is not None:
         return False
     return try_answer(exercise, case, answer, patches).failure is not None
-
-
-def _other_ids(value: Any) -> Any:
-    """For a tensor of ids, the numbers from 0 up to its largest, in turn. Anything else as it is."""
-    if not (isinstance(value, Tensor) and value.dtype == torch.int64 and value.numel() > 1 and int(value.amax()) > 1):
-        return value
-    return (torch.arange(value.numel(), device=value.device) % int(value.amax())).view(value.shape)
 
 
 def _right_with_noise(exercise: Exercise, trial: Trial, answer: Callable, patches: Patches) -> bool:

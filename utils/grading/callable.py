@@ -38,6 +38,13 @@ def _too_few_or_many(exercise: Exercise, signature: inspect.Signature) -> tuple[
         try:
             signature.bind(*range(count))
         except TypeError:
+            if count < len(wanted):
+                defaults = ", ".join(f"{p.name}={p.default!r}" for p in wanted if p not in needed)
+                return (
+                    "signature",
+                    f"{exercise.name} is also called without all its arguments: write {defaults} among its parameters, "
+                    f"as the stub has it; yours takes {_taken(signature)}.",
+                )
             arguments = f"{len(wanted)} argument{'' if len(wanted) == 1 else 's'}"
             names = ", ".join(p.name for p in wanted)
             return (

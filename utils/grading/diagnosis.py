@@ -52,7 +52,7 @@ def diagnose(
         evidence = next((sentence for key, sentence in findings if key in ("factor", "offset", "sign", "nan_rows")), "")
         return Diagnosis(tuple(w.key for w in fits), tuple(dict.fromkeys(w.message for w in fits)), evidence)
     own = from_the_run(exercise, trials, later, answer, patches)
-    findings = own if [key for key, _ in own] == ["changes"] else own + findings
+    findings = own if [key for key, _ in own] in (["changes"], ["dtype"]) else own + findings
     return Diagnosis(tuple(key for key, _ in findings), tuple(sentence for _, sentence in findings))
 
 

@@ -26,7 +26,7 @@ def error_sentence(error: BaseException) -> str:
         return "The answer was still running when its time was up. Does a loop never end?"
     if issubclass(kind, KeyboardInterrupt):
         return STOPPED
-    if issubclass(kind, NotImplementedError):
+    if issubclass(kind, NotImplementedError) and "not implemented for" not in text_of(error):  # torch's own words
         return f"Not everything is written yet: {describe_error(error)}."
     if issubclass(kind, SystemExit):
         return "The answer tried to leave Python (sys.exit or quit). Return a value instead."
@@ -39,6 +39,11 @@ def error_sentence(error: BaseException) -> str:
 
 # What torch's errors say, and what helps, where their own words do not.
 REMEDIES = (
+    (
+        ("not implemented for",),
+        "Inputs come in float32, float64 and bfloat16: this operation does not know them all. Use another one, or "
+        "compute in float32 and give the result the input's dtype.",
+    ),
     (  # two dtypes meet, or a number is too large for one
         ("same dtype", "expected scalar type", "scalar type", "without overflow"),
         "Inputs come in float32, float64 and bfloat16: give what you make the input's dtype (dtype=x.dtype), and use "
