@@ -138,3 +138,22 @@ def test_a_tensor_of_one_value_is_not_called_a_python_number():
     verdict = check("07.6", lambda logits, tokens: loss(logits, tokens)[None])
     assert not verdict.passed and verdict.stage == "shape"
     assert "python_number" not in (verdict.diagnosis, *verdict.also)
+
+
+def test_two_axes_of_one_name_are_told_apart_by_their_places():
+    square = torch.randn(4, 4, generator=torch.Generator().manual_seed(2))
+    assert find(Scene(square.T.contiguous(), square, ("n", "n")))[0] == (
+        "transposed",
+        "Your values are right, but axes 0 and 1 have changed places: transpose them.",
+    )
+
+
+def test_a_lost_dtype_is_not_also_called_a_factor():
+    from utils.exercises import exercise
+    from utils.grading import check
+
+    def in_float32(x, *others):
+        return exercise("00.1").solution(x, *others).to(torch.float32 if x.dtype == torch.bfloat16 else x.dtype)
+
+    verdict = check("00.1", in_float32)
+    assert verdict.diagnosis == "dtype" and "bfloat16" in verdict.message and "same factor" not in verdict.message

@@ -237,7 +237,7 @@ def _about_shape(got: Tensor, want: Tensor, names: tuple[str, ...]) -> str:
     if got.ndim != want.ndim:
         axes = ["axis" if n == 1 else "axes" for n in (got.ndim, want.ndim)]
         listed = f": {', '.join(names)}" if any(" " not in name for name in names) else ""
-        return f"The result has {got.ndim} {axes[0]}, where {want.ndim} {axes[1]} are wanted{listed}."
+        return f"The result has {got.ndim} {axes[0]}, where {want.ndim} {axes[1]} {'is' if want.ndim == 1 else 'are'} wanted{listed}."
     wrong = [name for name, n, m in zip(names, got.shape, want.shape, strict=True) if n != m]
     return f"The result has another length than wanted along {' and '.join(wrong)}."
 

@@ -111,9 +111,12 @@ def permuted(scene: Scene) -> Finding | None:
         if agree(got, want.permute(order).contiguous()):
             names = ", ".join(scene.axes[i] for i in order) if len(scene.axes) == want.ndim else str(order)
             wanted = ", ".join(scene.axes) if len(scene.axes) == want.ndim else ""
-            word = "transposed" if sum(i != j for i, j in enumerate(order)) == 2 else "permuted"
+            moved = [i for i, j in enumerate(order) if i != j]
+            if names == wanted:  # two axes of one name
+                places = " and ".join(map(str, moved))
+                return "transposed", f"Your values are right, but axes {places} have changed places: transpose them."
             return (
-                word,
+                "transposed" if len(moved) == 2 else "permuted",
                 (
                     f"Your values are right, but the axes stand in another order: yours are ({names}), wanted are "
                     f"({wanted})."
