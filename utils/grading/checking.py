@@ -235,9 +235,10 @@ def _called_with(exercise: Exercise, args: tuple) -> str:
 
 def _about_shape(got: Tensor, want: Tensor, names: tuple[str, ...]) -> str:
     if got.ndim != want.ndim:
-        axes = ["axis" if n == 1 else "axes" for n in (got.ndim, want.ndim)]
+        axes = "axis" if got.ndim == 1 else "axes"
+        wanted = "axis is wanted" if want.ndim == 1 else "axes are wanted"
         listed = f": {', '.join(names)}" if any(" " not in name for name in names) else ""
-        return f"The result has {got.ndim} {axes[0]}, where {want.ndim} {axes[1]} {'is' if want.ndim == 1 else 'are'} wanted{listed}."
+        return f"The result has {got.ndim} {axes}, where {want.ndim} {wanted}{listed}."
     wrong = [name for name, n, m in zip(names, got.shape, want.shape, strict=True) if n != m]
     return f"The result has another length than wanted along {' and '.join(wrong)}."
 
