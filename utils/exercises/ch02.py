@@ -7,6 +7,7 @@ copy costs nothing.
 """
 
 import functools
+import itertools
 import json
 import re
 import unicodedata
@@ -44,6 +45,8 @@ HARD_TEXTS = {
     "on code": "def f(x): return x_1[0] != {'a': -2}  # why?",
     "on curly quotation marks": "“Don’t” — she said…",
     "on <|endoftext|> in the text": "The end.<|endoftext|>Once <|endoftext|> <|endoftext|>\nmore",
+    "on <|endoftext|> at both ends": "<|endoftext|>a<|endoftext|>",
+    "on <|endoftext|> twice in a row": "a<|endoftext|><|endoftext|>b",
     "on what only looks like <|endoftext|>": "<|endoftext| endoftext|> <|end|>",
     "on long words": " antidisestablishmentarianism Supercalifragilistic",
     "on one letter over and over": "aaaaaaaaaaa hahahaha ------- ....",
@@ -311,6 +314,8 @@ def by_category():
 
 # 02.2 ────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+BORDERS = 0x80, 0x800, 0x10000  # from each on, a character takes one byte more in UTF-8
+
 as_numbers = Exercise("02.2", difficulty=1, minutes=5, title="text to bytes")
 as_numbers.forbid("tokenizer libraries", because=LIBRARY)
 
@@ -333,6 +338,8 @@ for _where, _text in (
     ("on Arabic", "مرحبا"),
     ("on an accent that stands apart from its letter", "e\u0301"),
     ("on a newline and a zero byte", "a\n\u0000b"),
+    ("on white space at both ends", " a\n"),
+    ("at the borders between one, two, three and four bytes", "\x7f\x80\u07ff\u0800\uffff\U00010000"),
     ("on an empty text", ""),
 ):
     as_numbers.special(_where)(lambda draw, text=_text: (text,))
@@ -422,6 +429,19 @@ def _(text):
     return list(unicodedata.normalize("NFC", text).encode())
 
 
+@as_numbers.wrong("stripped", "White space at the ends is taken off: it belongs to the text.")
+def _(text):
+    return to_bytes(text.strip())
+
+
+for _end, _shift in itertools.product(range(3), (1, -1)):
+    as_numbers.wrong(
+        f"border_{_end + 1}_{'late' if _shift > 0 else 'early'}",
+        f"The border at U+{BORDERS[_end]:04X} is off by one: one byte is for numbers below 0x80, two bytes are for "
+        "those below 0x800, three for those below 0x10000, four for the rest.",
+    )(lambda text, n=_end, by=_shift: by_the_rules_of_utf_8(text, [b + by * (i == n) for i, b in enumerate(BORDERS)]))
+
+
 @as_numbers.wrong("a_bytes_object", "That is a bytes object: the list of its numbers is wanted, list(…).")
 def _(text):
     return text.encode("utf-8")
@@ -438,13 +458,13 @@ def character_by_character(text):
 
 
 @as_numbers.right
-def by_the_rules_of_utf_8(text):
+def by_the_rules_of_utf_8(text, borders=BORDERS):
     out = []
     for n in map(ord, text):
-        if n < 0x80:
+        tail = sum(n >= border for border in borders)
+        if not tail:
             out.append(n)
             continue
-        tail = 1 if n < 0x800 else 2 if n < 0x10000 else 3
         out.append((0xC0, 0xE0, 0xF0)[tail - 1] | n >> 6 * tail)
         out += [0x80 | n >> 6 * i & 0x3F for i in reversed(range(tail))]
     return out
@@ -482,6 +502,11 @@ def _(draw):
 @pair_counts.special("on words of bytes")
 def _(draw):
     return ({(b"l", b"ow"): 5, (b"l", b"ow", b"e", b"r"): 2, (b" ", b"n", b"ew"): 4},)
+
+
+@pair_counts.special("where a pair comes only once")
+def _(draw):
+    return ({(1, 2): 1, (2, 1): 3},)
 
 
 @pair_counts.special("on words of a single symbol")
@@ -620,6 +645,14 @@ def _(words):
 
 
 @pair_counts.wrong(
+    "rare_pairs_left_out",
+    "A pair that comes only once is left out: once counts too, only pairs that never occur are left out.",
+)
+def _(words):
+    return {pair: count for pair, count in count_pairs(words).items() if count > 1}
+
+
+@pair_counts.wrong(
     "overwritten",
     "A pair that was met before gets a new count in place of a larger one: add to what is there already.",
 )
@@ -721,6 +754,11 @@ def _(draw):
     return [2, 1, 3, 2, 2, 1], (1, 2), 9
 
 
+@merging.special("where other ids have the pair's digits")
+def _(draw):
+    return [11, 2, 1, 22], (1, 2), 9
+
+
 @merging.special("on a list of one id")
 def _(draw):
     return [4], (4, 4), 9
@@ -729,6 +767,13 @@ def _(draw):
 @merging.special("on an empty list")
 def _(draw):
     return [], (1, 2), 9
+
+
+@merging.prop("gives_a_new_list")
+def _(answer, draw):
+    ids = [2, 1, 3]
+    same = answer(ids, (1, 2), 9) is ids
+    return "Where [2, 1, 3] holds nothing to merge, the result is that very list." if same else None
 
 
 merging.hints(
@@ -817,6 +862,23 @@ def _(ids, pair, new):
         out.append(new if found else ids[i])
         i += 2 if found else 1
     return out
+
+
+@merging.wrong(
+    "digits_replaced",
+    "The ids are joined to a text and the pair is looked for in its digits, so that 1 2 is also found in 11 2: compare "
+    "the ids themselves.",
+)
+def _(ids, pair, new):
+    return [int(n) for n in " ".join(map(str, ids)).replace("{} {}".format(*pair), str(new)).split()]
+
+
+@merging.wrong(
+    "the_list_itself",
+    "Where nothing is merged, ids itself is given back: give a new list, list(ids), or a change to one changes both.",
+)
+def _(ids, pair, new):
+    return merge(ids, pair, new) if pair in zip(ids, ids[1:], strict=False) else ids
 
 
 @merging.wrong("pair_dropped", "The pair is taken out, but nothing is put in its place: write new there.")
@@ -972,6 +1034,12 @@ def _(draw):
 @training.special("for no merges")
 def _(draw):
     return "abab", 0
+
+
+@training.prop("pairs_are_tuples")
+def _(answer, draw):
+    pair = answer("abab", 1)[0]
+    return None if isinstance(pair, tuple) else f"The merge that 'abab' teaches first is {pair!r}, which is no tuple."
 
 
 training.hints(
@@ -1197,6 +1265,14 @@ def _(text, n_merges):
     return [left + right for left, right in train_bpe(text, n_merges)]
 
 
+@training.wrong(
+    "lists",
+    "The pairs are lists: a list cannot be a key of ranks, so make each pair a tuple, (left, right).",
+)
+def _(text, n_merges):
+    return [list(pair) for pair in train_bpe(text, n_merges)]
+
+
 @training.wrong("strings", "The pairs are strings: bytes are wanted, b'th' and not 'th'.")
 def _(text, n_merges):
     return [tuple(part.decode("latin-1") for part in pair) for pair in train_bpe(text, n_merges)]
@@ -1324,6 +1400,9 @@ def _trained_word(draw, letters: str) -> tuple[bytes, dict[Pair, int]]:
     return max(pre_tokens(text), key=len) + _word(draw, letters, 9).encode(), ranks
 
 
+TH_FIRST = {(b"t", b"he"): 2, (b"h", b"e"): 1, (b"t", b"h"): 0}
+
+
 @encoding.special("on ababc, where the pair that comes twice has the higher rank")
 def _(draw):
     return b"cababc", {(b"b", b"c"): 0, (b"a", b"b"): 1, (b"ab", b"ab"): 2, (b"a", b"bc"): 3}
@@ -1332,6 +1411,16 @@ def _(draw):
 @encoding.special("on aaa")
 def _(draw):
     return b"aaa", {(b"a", b"a"): 0}
+
+
+@encoding.special("on the word the, where t + h has the lowest rank and th + e has none")
+def _(draw):
+    return b"the", TH_FIRST
+
+
+@encoding.special("on the word the once more, with other ranks")
+def _(draw):
+    return b"the", {(b"h", b"e"): 0, (b"t", b"he"): 1, (b"t", b"h"): 2}
 
 
 @encoding.special("on a single byte")
@@ -1427,6 +1516,39 @@ def _(word, ranks):
         return max(known, key=lambda pair: (len(pair[0] + pair[1]), -ranks[pair])) if known else None
 
     return _merging_by(word, ranks, longest)
+
+
+@encoding.wrong(
+    "joined_bytes_looked_up",
+    "The joined bytes are looked up, not the pair: th + e and t + he both give the, but each pair has a rank of its "
+    "own, or none. Look up (left, right) in ranks.",
+)
+def _(word, ranks):
+    rank_of = {left + right: rank for (left, right), rank in ranks.items()}
+
+    def joined(pairs):
+        known = [pair for pair in pairs if b"".join(pair) in rank_of]
+        return min(known, key=lambda pair: rank_of[b"".join(pair)], default=None)
+
+    return _merging_by(word, ranks, joined)
+
+
+@encoding.wrong(
+    "order_of_the_dict",
+    "The merges are made in the order in which ranks lists them: it is the number, the rank, that says which goes "
+    "first.",
+)
+def _(word, ranks):
+    return merge_by_merge(word, {pair: place for place, pair in enumerate(ranks)})
+
+
+@encoding.wrong(
+    "word_remembered",
+    "A word that came before gets its old parts, though the ranks are others now: they depend on both, so remember "
+    "nothing from one call to the next, or keep the ranks with the word.",
+)
+def _(word, ranks):
+    return bpe_encode(word, TH_FIRST if word == b"the" else ranks)
 
 
 def _merging_by(word: bytes, ranks: dict[Pair, int], choose: Callable) -> list[bytes]:
@@ -1622,6 +1744,12 @@ for _where, _text in HARD_TEXTS.items():
     texts.special(_where)(lambda draw, text=_text: Known((text, *_tables(text)), list(_gpt2_ids(text))))
 
 
+@texts.special("on <|endoftext|> in the text, where vocab has no such token")
+def _(draw):
+    ranks, vocab = _tables(text := f"a{END_OF_TEXT}b")
+    return text, ranks, {token: number for token, number in vocab.items() if token != END_OF_TEXT.encode()}
+
+
 @texts.special("on an empty text")
 def _(draw):
     return "", *_tables("")
@@ -1708,6 +1836,28 @@ def _(text, ranks, vocab):
     for part in text.split(END_OF_TEXT):
         out += [vocab[token] for piece in pre_tokens(part) for token in bpe_encode(piece, ranks)]
         out.append(vocab[END_OF_TEXT.encode()])
+    return out
+
+
+@texts.wrong(
+    "empty_parts_dropped",
+    "<|endoftext|> is lost at the ends of the text, and where two stand together: the part before or after it is empty "
+    "there. Keep the empty parts; they give no ids.",
+)
+def _(text, ranks, vocab):
+    return encode(END_OF_TEXT.join(filter(None, text.split(END_OF_TEXT))), ranks, vocab)
+
+
+@texts.wrong(
+    "special_token_not_in_vocab",
+    "<|endoftext|> is looked up in vocab without asking whether it is there: where it is not, it is encoded like any "
+    "other text.",
+)
+def _(text, ranks, vocab):
+    out = []
+    for n, part in enumerate(text.split(END_OF_TEXT)):
+        out += [vocab[END_OF_TEXT.encode()]] if n else []
+        out += [vocab[token] for piece in pre_tokens(part) for token in bpe_encode(piece, ranks)]
     return out
 
 
@@ -1899,7 +2049,7 @@ def with_stand_in_symbols(text, ranks, vocab):
     ranks = {(spelled(a), spelled(b)): rank for (a, b), rank in ranks.items()}
     vocab = {spelled(token): number for token, number in vocab.items()}
     out = []
-    for n, part in enumerate(text.split(END_OF_TEXT)):
+    for n, part in enumerate(text.split(END_OF_TEXT) if END_OF_TEXT in vocab else [text]):
         out += [vocab[spelled(END_OF_TEXT.encode())]] if n else []
         for match in PRE_TOKEN.finditer(part):
             word = list(spelled(match.group().encode()))
@@ -1921,7 +2071,7 @@ class _Encoder:
     def __call__(self, text, ranks, vocab):
         out = []
         for part in regex.split(f"({regex.escape(END_OF_TEXT)})", text):
-            if part == END_OF_TEXT:
+            if part == END_OF_TEXT and part.encode() in vocab:
                 out.append(vocab[part.encode()])
                 continue
             for piece in pre_tokens(part):
@@ -1976,6 +2126,16 @@ def _known_text(text: str, cut: int = 0) -> Known:
     ids = _gpt2_ids(text)
     ids = ids[: len(ids) - cut]
     return Known((list(ids), _tables(text)[1]), _gpt2_text(ids))
+
+
+@decoding.special("on half a character with text behind it")
+def _(draw):
+    return [1, 2], {b"\xc3": 1, b" ok": 2}
+
+
+@decoding.special("on the id 0")
+def _(draw):
+    return [1, 0], {b"a": 0, b"b": 1}
 
 
 @decoding.special("on no ids")
@@ -2047,6 +2207,23 @@ def _(ids, vocab):
 )
 def _(ids, vocab):
     return _joined(ids, vocab).decode("utf-8", errors="ignore")
+
+
+@decoding.wrong(
+    "ends_at_broken_bytes",
+    "The text ends at the first byte that is no UTF-8: what comes after it belongs to the text, errors='replace'.",
+)
+def _(ids, vocab):
+    text, mark, _ = decode(ids, vocab).partition("\ufffd")
+    return text + mark
+
+
+@decoding.wrong(
+    "zero_taken_for_none",
+    "The token with the id 0 is left out: 0 is an id like any other, so do not ask `if number`.",
+)
+def _(ids, vocab):
+    return decode([number for number in ids if number], vocab)
 
 
 @decoding.wrong(
@@ -2393,6 +2570,14 @@ def _(tokens, d_vocab):
 )
 def _(tokens, d_vocab):
     return one_hot(tokens, d_vocab).bool()
+
+
+for _dtype in (torch.float64, torch.float16, torch.bfloat16):
+    hot.wrong(
+        str(_dtype).removeprefix("torch."),
+        "The floats are not float32, and torch multiplies only tensors of one dtype: W_E is in float32, so end with "
+        ".float().",
+    )(lambda tokens, d_vocab, dtype=_dtype: one_hot(tokens, d_vocab).to(dtype))
 
 
 @hot.wrong("vocabulary_before_pos", "The vocabulary's axis stands before pos: it is the last one, batch, pos, d_vocab.")
