@@ -692,6 +692,18 @@ def _(draw):
     return _lens_inputs(draw, scale=0.1)
 
 
+@lens.special("on a stream of very small numbers, with eps = 0")
+def _(draw):
+    resid, ln_w, ln_b, _, *rest = _lens_inputs(draw, scale=0.01)
+    return resid, ln_w, ln_b, 0.0, *rest
+
+
+@lens.special("with negative gains")
+def _(draw):
+    resid, ln_w, *rest = _lens_inputs(draw)
+    return resid, -ln_w, *rest
+
+
 lens.hints(
     "What does the model do with the stream of its last layer before it is unembedded? Do the same with any layer's.",
     "The final LayerNorm comes first. F.layer_norm(x, shape, weight, bias, eps) normalizes over the last axis when "
@@ -758,6 +770,28 @@ def _(resid, ln_w, ln_b, eps, W_U, b_U):
 @lens.wrong("eps_ignored", "The eps given is not used, as when F.layer_norm keeps its own 1e-5: pass it on.")
 def _(resid, ln_w, ln_b, eps, W_U, b_U):
     return (_normed(resid, 1e-5) * ln_w + ln_b) @ W_U + b_U
+
+
+@lens.wrong("eps_outside_the_root", "eps is added after the root: it belongs to the variance, under the root.")
+def _(resid, ln_w, ln_b, eps, W_U, b_U):
+    spread = resid.std(-1, unbiased=False, keepdim=True)
+    return ((resid - resid.mean(-1, keepdim=True)) / (spread + eps) * ln_w + ln_b) @ W_U + b_U
+
+
+@lens.wrong(
+    "eps_raised",
+    "eps is raised where it is very small, as by max(eps, 1e-5): use the one that is given, even where it is 0.",
+)
+def _(resid, ln_w, ln_b, eps, W_U, b_U):
+    return logit_lens(resid, ln_w, ln_b, max(eps, 1e-5), W_U, b_U)
+
+
+@lens.wrong(
+    "gain_sign_lost",
+    "The sign of the gain is lost: a gain may be negative, and then turns the sign of its number. Use ln_w as it is.",
+)
+def _(resid, ln_w, ln_b, eps, W_U, b_U):
+    return logit_lens(resid, ln_w.abs(), ln_b, eps, W_U, b_U)
 
 
 @lens.wrong("unembed_bias_left_out", "The unembedding's bias b_U is not added.")
@@ -941,6 +975,11 @@ def _(draw):
     return draw.normal("8 4"), draw.normal("4 8"), torch.tensor([3, 0, 3, 7], device=draw.device)
 
 
+@direct.special("with a single token")
+def _(draw):
+    return draw.normal("8 4"), draw.normal("4 8"), torch.tensor([3], device=draw.device)
+
+
 @direct.prop("symmetric_when_tied")
 def _(answer, draw):
     W_E = draw.normal("9 4")
@@ -993,6 +1032,25 @@ def _(W_E, W_U, ids):
 )
 def _(W_E, W_U, ids):
     return W_E[: len(ids)] @ W_U[:, : len(ids)]
+
+
+@direct.wrong("ids_sorted", "The ids are sorted first: rows and columns stand in the order of ids.")
+def _(W_E, W_U, ids):
+    return bigram_logits(W_E, W_U, ids.sort().values)
+
+
+@direct.wrong("ids_once", "An id that comes again is dropped: each entry of ids has a row and a column of its own.")
+def _(W_E, W_U, ids):
+    return bigram_logits(W_E, W_U, torch.tensor(list(dict.fromkeys(ids.tolist())), device=ids.device))
+
+
+@direct.wrong(
+    "squeezed",
+    "Axes of length 1 are dropped, as by squeeze(): with a single id the result is still a table, of one row and one "
+    "column.",
+)
+def _(W_E, W_U, ids):
+    return bigram_logits(W_E, W_U, ids).squeeze()
 
 
 @direct.wrong(

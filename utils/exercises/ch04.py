@@ -15,6 +15,13 @@ from utils.exercises.gradients import gradient_fault
 ONE_CALL = "It would do the exercise in one call; the point is to see what a norm does, from a mean and a variance."
 NORMS = ("layer_norm", "group_norm", "batch_norm", "rms_norm", "code of transformers", "code of transformer_lens")
 
+GAIN_SIGN_LOST = (
+    "The sign of the gain is lost: a gain may be negative, and then turns the sign of its number. Use w as it is."
+)
+EPS_RAISED = (
+    "eps is raised where it is very small, as by max(eps, 1e-5): use the one that is given, even where it is 0."
+)
+
 
 def _at_every_norm(hook, weights=False):
     """Cases at a layer's two norms and, with the last layer, at the final one."""
@@ -79,6 +86,11 @@ def _(draw):
 @scale.special("on rows of very small numbers")
 def _(draw):
     return draw.normal("2 4 6", scale=1e-3), 1e-5
+
+
+@scale.special("on rows of very small numbers, with eps = 0")
+def _(draw):
+    return draw.normal("2 4 6", scale=1e-3), 0.0
 
 
 @scale.special("on a row whose numbers are all alike")
@@ -152,6 +164,11 @@ def _(x, eps):
 @scale.wrong("eps_written_in", "eps is written into the function as 1e-5: use the one that is given.")
 def _(x, eps):
     return (x.var(-1, unbiased=False, keepdim=True) + 1e-5).sqrt()
+
+
+@scale.wrong("eps_raised", EPS_RAISED)
+def _(x, eps):
+    return ln_scale(x, max(eps, 1e-5))
 
 
 @scale.wrong("inverted", "This is 1/scale: give the scale itself, what x is divided by.")
@@ -237,6 +254,11 @@ def _(draw):
     return draw.normal("2 4 6", scale=1e-3, mean=1e-3), 1e-5
 
 
+@normalize.special("on rows of very small numbers, with eps = 0")
+def _(draw):
+    return draw.normal("2 4 6", scale=1e-3), 0.0
+
+
 @normalize.special("on a row whose numbers are all alike")
 def _(draw):
     return _alike(draw), 1e-5
@@ -314,6 +336,19 @@ def _(x, eps):
 @normalize.wrong("eps_written_in", "eps is written into the function as 1e-5: use the one that is given.")
 def _(x, eps):
     return ln_normalize(x, 1e-5)
+
+
+@normalize.wrong("eps_raised", EPS_RAISED)
+def _(x, eps):
+    return ln_normalize(x, max(eps, 1e-5))
+
+
+@normalize.wrong(
+    "eps_as_limit",
+    "eps is only the least that the variance may be, as by clamp(min=eps): it is added to the variance.",
+)
+def _(x, eps):
+    return _normalized(x, scale=lambda variance: variance.clamp(min=eps).sqrt())
 
 
 @normalize.wrong(
@@ -443,14 +478,19 @@ def _(draw):
     return draw.normal("7", mean=1.0), *_learned(draw, "7"), 0.1
 
 
-@norm.special("on a tensor of four axes, with gains of both signs")
+@norm.special("on a tensor of four axes, with negative gains")
 def _(draw):
-    return draw.normal("2 3 4 6", mean=-1.0), draw.normal("6"), draw.normal("6"), 0.1
+    return draw.normal("2 3 4 6", mean=-1.0), -draw.gain("6"), draw.normal("6"), 0.1
 
 
 @norm.special("on rows of very small numbers")
 def _(draw):
     return draw.normal("2 4 6", scale=1e-3, mean=1e-3), *_learned(draw, "6"), 1e-5
+
+
+@norm.special("on rows of very small numbers, with eps = 0")
+def _(draw):
+    return draw.normal("2 4 6", scale=1e-3), *_learned(draw, "6"), 0.0
 
 
 @norm.special("on a row whose numbers are all alike")
@@ -490,6 +530,11 @@ def _(x, w, b, eps):
 @norm.wrong("gain_ignored", "The gain w is not used: each of the d_model places is multiplied by its own gain.")
 def _(x, w, b, eps):
     return ln_normalize(x, eps) + b
+
+
+@norm.wrong("gain_sign_lost", GAIN_SIGN_LOST)
+def _(x, w, b, eps):
+    return layer_norm(x, w.abs(), b, eps)
 
 
 @norm.wrong("bias_ignored", "The bias b is not added.")
@@ -603,12 +648,14 @@ def fold_layer_norm(
 
 
 @folding.observe
-def _(folded, w, b, W, b_lin) -> Float[Tensor, "row d_out"]:
-    """Judged by what they do to normalized rows: (W', b') are not the only ones, because those rows have mean 0."""
+def _(folded, w, b, W, b_lin) -> Float[Tensor, "d_model d_out"]:
+    """Judged by what they do to normalized rows: (W', b') are not the only ones, because those rows have mean 0.
+
+    Row i is what comes of place i alone, a row of the unit matrix: centered, and √d_model long as all of them are.
+    """
     W_folded, b_folded = folded
-    generator = torch.Generator().manual_seed(4)
-    x = torch.randn(6, W.shape[0], generator=generator, dtype=torch.float64).to(W.device)
-    return (ln_normalize(x, 1e-5) @ W_folded.double() + b_folded.double()).to(W_folded.dtype)
+    wide = W_folded.double()
+    return ((wide - wide.mean(0)) * W.shape[0] ** 0.5 + b_folded.double()).to(W_folded.dtype)
 
 
 @folding.on_reference
@@ -621,6 +668,11 @@ def _(cache, layer):
 @folding.fresh
 def _(draw):
     return *_learned(draw), draw.weight("d_model d_out", "d_model"), draw.normal("d_out")
+
+
+@folding.special("with negative gains")
+def _(draw):
+    return -draw.gain("5"), draw.normal("5"), draw.weight("5 3", "5"), draw.normal("3")
 
 
 @folding.prop("same_as_before_folding")
@@ -693,6 +745,16 @@ def _(w, b, W, b_lin):
 @folding.wrong("gain_not_folded", "The gain is lost: the rows of W must be multiplied by w.")
 def _(w, b, W, b_lin):
     return W.clone(), b @ W + b_lin
+
+
+@folding.wrong("gain_sign_lost", GAIN_SIGN_LOST)
+def _(w, b, W, b_lin):
+    return w.abs()[:, None] * W, b @ W + b_lin
+
+
+@folding.wrong("pair_swapped", "The two results are swapped: the new weights W' come first, then the new bias b'.")
+def _(w, b, W, b_lin):
+    return b @ W + b_lin, w[:, None] * W
 
 
 @folding.wrong("linear_bias_lost", "The linear layer's own bias b_lin is lost: b' is b·W plus b_lin.")

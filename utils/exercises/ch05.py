@@ -392,6 +392,18 @@ def _(draw):
     return (draw.normal("2 3 6 6", mean=-15_000.0),)
 
 
+@mask.special("on scores some of which are exactly 0")
+def _(draw):
+    return (_some_zeros(draw),)
+
+
+def _some_zeros(draw):
+    """Scores of 0 with every second key; not with the first, the only one that the first query sees."""
+    scores = draw.normal("2 3 5 5")
+    scores[..., 1::2] = 0.0
+    return scores
+
+
 @mask.prop("no_weight_on_the_future")
 def _(answer, draw):
     scores = draw.normal("2 3 5 8") - 50.0
@@ -514,6 +526,16 @@ for _number in (-1, -10, -100, -1000, -10_000):
     )(_filled(float(_number)))
 
 
+@mask.wrong(
+    "zero_scores_masked",
+    "Every score that is 0 is masked: a key that a query may see can have the score 0 as well. Choose what to mask by "
+    "position, not by value.",
+)
+def _(scores):
+    seen = scores.tril(scores.shape[-1] - scores.shape[-2])
+    return seen.masked_fill(seen == 0, float("-inf"))
+
+
 @mask.wrong("first_row_only", "Only the first query is masked: each row has its own set of keys that it may see.")
 def _(scores):
     out = scores.clone()
@@ -597,6 +619,11 @@ def _(draw):
     return (draw.normal("2 3 6 6", mean=-15_000.0),)
 
 
+@pattern_of.special("on scores some of which are exactly 0")
+def _(draw):
+    return (_some_zeros(draw),)
+
+
 @pattern_of.prop("rows_sum_to_1")
 def _(answer, draw):
     total = answer(draw.normal("2 3 5 5", scale=3.0)).sum(-1)
@@ -655,6 +682,11 @@ def _(scores):
 @pattern_of.wrong("key_length_alone", _message(mask, "key_length_alone"))
 def _(scores):
     return _piece(mask, "key_length_alone")(scores).softmax(-1)
+
+
+@pattern_of.wrong("zero_scores_masked", _message(mask, "zero_scores_masked"))
+def _(scores):
+    return _piece(mask, "zero_scores_masked")(scores).softmax(-1)
 
 
 @pattern_of.wrong("not_masked", "Nothing is masked: every query still looks at keys that come after it.")
@@ -986,10 +1018,18 @@ def random_layer(draw, x):
     return (x, *weights, draw.weight("n_heads d_head d_model", "n_heads d_head"), draw.normal("d_model"))
 
 
-@whole.special("where all scores are far below zero")
+@whole.special("where all scores are far below zero", dtype="float64")
+def _(draw):
+    """Below −20,000, and so in float64: float32 holds too few digits of them."""
+    x, W_Q, b_Q, W_K, b_K, *rest = random_layer(draw, draw.normal("batch pos d_model"))
+    return x, W_Q, b_Q + 100, W_K, b_K - 100, *rest
+
+
+@whole.special("where every second position has a key of 0")
 def _(draw):
     x, W_Q, b_Q, W_K, b_K, *rest = random_layer(draw, draw.normal("batch pos d_model"))
-    return x, W_Q, b_Q + 40, W_K, b_K - 40, *rest
+    x[:, 1::2] = 0.0
+    return x, W_Q, b_Q, W_K, torch.zeros_like(b_K), *rest
 
 
 @whole.prop("future_never_changes_the_past")
@@ -1084,7 +1124,8 @@ for _exercise, _part, _keys in (
     for _key, _new in _keys.items():
         whole.wrong(_new, _message(_exercise, _key))(_assembled(**{_part: _piece(_exercise, _key)}))
 
-for _key in ("diagonal_masked", "zeros", "transposed", "first_row_only"):
+_fills = [f"fill_of_minus_{n}" for n in (1, 10, 10_000)]
+for _key in ("diagonal_masked", "zeros", "transposed", "first_row_only", "zero_scores_masked", *_fills):
     _name = {"zeros": "mask_of_zeros", "transposed": "mask_transposed"}.get(_key, _key)
     whole.wrong(_name, _message(mask, _key))(_assembled(pattern=_after_mask(_piece(mask, _key))))
 
@@ -1492,6 +1533,7 @@ def cut_then_diagonal(pattern, period):
 
 # 05.11 ───────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+TWICE, SINGLE = "for head 0, with the same token twice", "with a single token"
 ov = Exercise("05.11", difficulty=4, minutes=15, keep=("n_heads", "d_vocab"))
 
 
@@ -1527,6 +1569,20 @@ def _(draw):
         draw.weight("n_heads d_head d_model", "d_head"),
     )
     return (*args, draw.weight("d_model d_vocab", "d_model"), draw.size("n_heads") - 1, ids)
+
+
+def _few_ov_weights(draw):
+    return draw.normal("9 4"), draw.weight("3 4 2", "4"), draw.weight("3 2 4", "2"), draw.weight("4 9", "4")
+
+
+@ov.special(TWICE)
+def _(draw):
+    return *_few_ov_weights(draw), 0, torch.tensor([3, 0, 3, 7], device=draw.device)
+
+
+@ov.special(SINGLE)
+def _(draw):
+    return *_few_ov_weights(draw), 1, torch.tensor([3], device=draw.device)
 
 
 ov.hints(
@@ -1636,6 +1692,20 @@ def _(draw):
     return (draw.normal("d_vocab d_model"), *weights, draw.size("n_heads") - 1, ids)
 
 
+def _few_qk_weights(draw):
+    return draw.normal("9 4"), draw.weight("3 4 2", "4"), draw.weight("3 4 2", "4")
+
+
+@qk.special(TWICE)
+def _(draw):
+    return *_few_qk_weights(draw), 0, torch.tensor([3, 0, 3, 7], device=draw.device)
+
+
+@qk.special(SINGLE)
+def _(draw):
+    return *_few_qk_weights(draw), 1, torch.tensor([3], device=draw.device)
+
+
 qk.hints(
     "Each token's embedding makes a query and a key. The table holds every query's dot product with every key.",
     "The queries are W_E[ids] @ W_Q[head], the keys W_E[ids] @ W_K[head].",
@@ -1667,6 +1737,34 @@ def _(W_E, W_Q, W_K, head, ids):
 @qk.wrong("whole_vocabulary", "The table is of the whole vocabulary: only rows and columns of ids are wanted.")
 def _(W_E, W_Q, W_K, head, ids):
     return W_E @ W_Q[head] @ W_K[head].T @ W_E.T
+
+
+for _exercise in (ov, qk):
+
+    @_exercise.wrong(
+        "head_0_passed_over",
+        "Head 0 is passed over: 0 is a head like any other, so do not write `if head` or `head or 1`.",
+    )
+    def _(*args, circuit=_exercise.solution):
+        return circuit(*args[:-2], args[-2] or 1, args[-1])
+
+    @_exercise.wrong("ids_sorted", "The ids are sorted first: rows and columns stand in the order of ids.")
+    def _(*args, circuit=_exercise.solution):
+        return circuit(*args[:-1], args[-1].sort().values)
+
+    @_exercise.wrong(
+        "ids_once", "An id that comes again is dropped: each entry of ids has a row and a column of its own."
+    )
+    def _(*args, circuit=_exercise.solution):
+        return circuit(*args[:-1], torch.tensor(list(dict.fromkeys(args[-1].tolist())), device=args[-1].device))
+
+    @_exercise.wrong(
+        "squeezed",
+        "Axes of length 1 are dropped, as by squeeze(): with a single id the result is still a table, of one row and "
+        "one column.",
+    )
+    def _(*args, circuit=_exercise.solution):
+        return circuit(*args).squeeze()
 
 
 @qk.right

@@ -882,6 +882,14 @@ def _(draw):
     return W_out, W_U, 1, 6
 
 
+@promoting.special("for neuron 0 and k = 1")
+def _(draw):
+    """All other neurons promote what this one lowers."""
+    W_out, W_U = _vocabulary(draw)
+    W_out[1:] = -W_out[0]
+    return W_out, W_U, 0, 1
+
+
 promoting.hints(
     "A neuron writes its row of W_out into the stream. What does the unembedding make of that vector?",
     "Logits: row @ W_U gives one number for each token, how much the neuron raises or lowers it.",
@@ -937,6 +945,22 @@ def _(W_out, W_U, neuron, k):
 @promoting.wrong("neuron_before", "The neuron before is taken: neurons are counted from 0, so nothing is subtracted.")
 def _(W_out, W_U, neuron, k):
     return (W_out[neuron - 1] @ W_U).topk(k).indices
+
+
+@promoting.wrong(
+    "neuron_0_passed_over",
+    "Neuron 0 is passed over: 0 is a neuron like any other, so do not write `if neuron` or `neuron or 1`.",
+)
+def _(W_out, W_U, neuron, k):
+    return promoted_tokens(W_out, W_U, neuron or 1, k)
+
+
+@promoting.wrong(
+    "squeezed",
+    "The axis is dropped where its length is 1, as by squeeze(): with k = 1 the result is a tensor of one id.",
+)
+def _(W_out, W_U, neuron, k):
+    return promoted_tokens(W_out, W_U, neuron, k).squeeze()
 
 
 @promoting.right
@@ -997,7 +1021,7 @@ def _(draw):
 
 erasing.forbid(
     "cosine_similarity",
-    because="It is the exercise in one call; the point is that a cosine is a dot product of two lengths.",
+    because="It is the exercise in one call; the point is that a cosine is a dot product of two vectors of length 1.",
 )
 
 erasing.hints(

@@ -12,6 +12,7 @@ from einops import einsum, repeat
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from utils.exercises.ch04 import EPS_RAISED, GAIN_SIGN_LOST
 from utils.exercises.ch05 import attention_out, attention_pattern, attention_scores, mix_values
 from utils.exercises.declare import Exercise
 
@@ -52,6 +53,16 @@ def _(draw):
 @norm.special("on rows of very small numbers")
 def _(draw):
     return draw.normal("2 4 6", scale=1e-3), draw.gain("6"), 1e-5
+
+
+@norm.special("on rows of very small numbers, with eps = 0")
+def _(draw):
+    return draw.normal("2 4 6", scale=1e-3), draw.gain("6"), 0.0
+
+
+@norm.special("with negative gains")
+def _(draw):
+    return draw.normal("2 4 6", mean=1.0), -draw.gain("6"), 0.1
 
 
 @norm.special("on a row of zeros")
@@ -111,6 +122,21 @@ for _eps in (1e-5, 1e-6, 1e-8):
     def _(x, w, eps, by_heart=_eps):
         return rms_norm(x, w, by_heart)
 
+    @norm.wrong(
+        f"eps_raised_to_{_eps:.0e}".replace("-0", "_minus_"),
+        EPS_RAISED,
+    )
+    def _(x, w, eps, least=_eps):
+        return rms_norm(x, w, max(eps, least))
+
+
+@norm.wrong(
+    "eps_as_limit",
+    "eps is only the least that the mean square may be, as by clamp(min=eps): it is added to the mean square.",
+)
+def _(x, w, eps):
+    return x / x.square().mean(-1, keepdim=True).clamp(min=eps).sqrt() * w
+
 
 @norm.wrong(
     "one_plus_w",
@@ -123,6 +149,11 @@ def _(x, w, eps):
 @norm.wrong("w_minus_one", "The gain is taken as w − 1: it is w itself.")
 def _(x, w, eps):
     return rms_norm(x, w - 1, eps)
+
+
+@norm.wrong("gain_sign_lost", GAIN_SIGN_LOST)
+def _(x, w, eps):
+    return rms_norm(x, w.abs(), eps)
 
 
 @norm.wrong("gain_left_out", "The gain w is left out: the normed row is multiplied by it, number by number.")
@@ -771,6 +802,13 @@ def _(draw):
     return resid, _random_block(draw) | {"theta": 10000.0}, torch.arange(draw.size("pos"), device=draw.device)
 
 
+@block_of_today.special("with negative gains")
+def _(draw):
+    resid = draw.normal("batch pos d_model")
+    block = _random_block(draw)
+    return resid, block | {name: -block[name] for name in ("ln1.w", "ln2.w")}, _positions(draw)
+
+
 @block_of_today.prop("causal")
 def _(answer, draw):
     resid = draw.normal("batch 6 d_model")
@@ -866,6 +904,7 @@ def _tanh_gelu_gate(x, W_gate, W_up, W_down):
 
 for key, message, parts in (
     ("layer_norm", "The norm subtracts the mean, as LayerNorm does: here it is rms_norm.", {"norm": _layer_norm}),
+    ("gain_sign_lost", GAIN_SIGN_LOST, {"norm": lambda x, w, eps: rms_norm(x, w.abs(), eps)}),
     ("ln1_twice", "The first norm's gain is used twice: before the MLP it is ln2.w.", {"second": "ln1.w"}),
     (
         "first_norm_left_out",
