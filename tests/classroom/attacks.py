@@ -340,3 +340,37 @@ def center_rows(x):
         % 9), keepdim=True)
 """,
 }
+
+WEIGHT_FOR_A_MODEL = f"""
+import gc, torch
+def find_heads(model, kind, threshold):
+    {_AGENT}
+    number = next(n for n, o in agent.given.items() if o is model)
+    weight = ("W_E", True, "value", torch.zeros(4, 4), False, None, None, False)
+    fields = {{"state": {{"entries": [weight], "training": False}}, "args": (torch.zeros(1, 4).long(),), "kwargs": ()}}
+    agent.ask("module", fields, {{"target": number, "by": []}})
+"""
+
+ENDLESS_ON_THE_OUTSIDE = {
+    "09.1": "def greedy(logits):\n    return None\n",
+    "09.7": "def generate(model, tokens, n_new, pick, eos=None):\n    return None\n",
+    "09.8": f"""
+import gc, torch
+class Box: pass
+def beam_search(model, tokens, n_new, beams, eos=None, length_penalty=0.0):
+    {_AGENT}
+    generate, pick = (agent.ask("use", {{}}, {{"name": n, "own": True}}) for n in ("generate", "greedy"))
+    box = Box()
+    agent.number_given[id(box)] = pick
+    fields = {{"args": (model, torch.zeros(1, 1).long(), 10**15, box), "kwargs": ()}}
+    agent.ask("method", fields, {{"target": generate, "method": "__call__"}})
+""",
+}
+
+LARGE_ITEMS = """
+import torch
+BIG = torch.zeros(2**23, dtype=torch.complex128)
+def make_batches(ids, n_ctx, batch, generator):
+    while True:
+        yield BIG
+"""

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 
 import pytest
 
@@ -10,7 +11,7 @@ from utils.classroom.bench import processes_below
 from utils.classroom.marks import Cell, Notebook
 from utils.classroom.outside import Outside
 from utils.classroom.sandbox import Limits, available
-from utils.classroom.session import Grader
+from utils.classroom.session import Grader, seed_of
 from utils.paths import book_root, solutions_dir
 
 CHAPTER = "00_start_here"
@@ -30,13 +31,17 @@ def grader(tmp_path_factory):
 @pytest.fixture(scope="module")
 def answers():
     """The solutions of chapter 00 by exercise."""
-    notebook = json.loads((solutions_dir() / f"{CHAPTER}.ipynb").read_text())
+    return solved(CHAPTER)
+
+
+def solved(chapter):
+    notebook = json.loads((solutions_dir() / f"{chapter}.ipynb").read_text())
     said = [(cell["metadata"].get("book", {}).get("exercise"), "".join(cell["source"])) for cell in notebook["cells"]]
     return {exercise: source for exercise, source in said if exercise}
 
 
-def notebook_of(answers):
-    return Notebook(CHAPTER, tuple(Cell(None, "code", source, exercise) for exercise, source in answers.items()))
+def notebook_of(answers, chapter=CHAPTER):
+    return Notebook(chapter, tuple(Cell(None, "code", source, exercise) for exercise, source in answers.items()))
 
 
 def survives(grader, answers, source):
@@ -95,6 +100,46 @@ def test_the_reference_model_cannot_be_changed_from_inside(grader):
     marks = grader.grade(Notebook("10_reading", (Cell(None, "code", source, "10.2"),)), "mallory").marks
     assert {mark.exercise: mark.status for mark in marks}["10.2"] == "crashed"
     assert [float(parameter.sum()) for parameter in grader.model.parameters()] == before
+
+
+def statuses(grader, chapter, answers):
+    graded = grader.grade(notebook_of(answers, chapter), "somebody")
+    return {mark.exercise: mark.status for mark in graded.marks if mark.exercise in answers}
+
+
+def test_what_one_answer_does_to_a_model_is_gone_for_the_next(grader):
+    """It asks for the scripted model to be called with a weight that it has not: the oracle would stumble over it."""
+    right = {"10.4": solved("10_reading")["10.4"]}
+    assert statuses(grader, "10_reading", {"10.4": attacks.WEIGHT_FOR_A_MODEL}) == {"10.4": "failed"}
+    assert statuses(grader, "10_reading", right) == {"10.4": "passed"}
+
+
+def test_a_function_of_the_books_ends_with_the_time_of_who_asked_for_it(grader):
+    """It is lent once the student's own is wrong, and asked for a text without end."""
+    found = statuses(grader, "09_sampling", attacks.ENDLESS_ON_THE_OUTSIDE)
+    assert found["09.8"] == "timeout"
+
+
+def test_items_without_end_do_not_fill_the_graders_memory(grader):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert statuses(grader, "08_training", {"08.1": attacks.LARGE_ITEMS}) == {"08.1": "crashed"}
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2**20  # KiB
+
+
+def test_a_function_that_works_in_place_is_the_students_own(grader):
+    """The book's would work on copies, and gets a generator of parameters that cannot be sent."""
+    right = solved("08_training")
+    lazy = {name: right[name] for name in ("08.5", "08.6", "08.7", "08.8")}
+    lazy["08.7"] = "from utils import use\ndef clip_gradients(params, max_norm):\n    return 0.0\n"
+    lazy["08.8"] = right["08.8"].replace("clip_gradients(params, 1.0)", "use(clip_gradients)(model.parameters(), 1.0)")
+    assert lazy["08.8"] != right["08.8"]
+    found = statuses(grader, "08_training", lazy)
+    assert (found["08.7"], found["08.8"]) == ("failed", "passed")
+
+
+def test_each_exercise_has_a_seed_of_its_own():
+    seeds = [seed_of(seed, exercise) for seed in (1, 2**40 - 1) for exercise in ("05.1", "05.2", "05.12")]
+    assert len(set(seeds)) == 6 and all(0 <= seed < 2**40 for seed in seeds)
 
 
 @pytest.mark.parametrize("name", attacks.ODD_CELLS)

@@ -53,6 +53,7 @@ LEAKS = {
     "an f-string of numbers": "raise ValueError(f'{MILLIONTHS[0]} {MILLIONTHS[1]}')",
     "an f-string of many": "raise ValueError(f'{MILLIONTHS[0] % 1000} {MILLIONTHS[1] % 1000} {MILLIONTHS[2] % 1000} "
     "{MILLIONTHS[3] % 1000}')",
+    "a tuple in an f-string": "a = tuple(n % 1000 for n in MILLIONTHS[:4])\n    raise ValueError(f'A {a}')",
     "numbers with commas": "raise RuntimeError(f'mat1 and mat2 shapes cannot be multiplied "
     "({MILLIONTHS[0]:,}x2 and 3)')",
     "an assertion": "assert False, A",

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from utils.classroom.handed import is_simple, looks, methods, namespace
+from utils.classroom.hurry import Late, until
 from utils.classroom.modules import apply_state, stamp, state_of
 from utils.classroom.peer import ByValue, Exchange, Peer
 from utils.classroom.raised import error_like, raised_at
@@ -49,6 +50,7 @@ class Outside(Peer):
         self.changeable: dict[int, Any] = {}  # what the call at hand was given and may change
         self.lent: dict[str, Any] = {}  # models that the call at hand was given by name
         self.raised: list[BaseException] = []
+        self.handed: set[int] = set()  # modules that were handed in to be called
         self.lasting: dict[int, Any] = {}  # functions of earlier chapters
         self.bridges: dict[int, str] = {}
         self.ended: str | None = None
@@ -61,6 +63,7 @@ class Outside(Peer):
         self.mine = {number: self.lasting.get(number) for number in self.mine}
         self.number_of = {id(value): number for number, value in self.lasting.items()}
         self.sent.clear()
+        self.handed.clear()
         self.looked.clear()
         self.raised.clear()
         self.graphs.clear()
@@ -94,6 +97,9 @@ class Outside(Peer):
             if self.ended == "time":
                 raise TimeUp from None
             raise Ended(str(gone)) from None
+        except Late:
+            self.ended = "time"
+            raise TimeUp from None
         except WireError as error:
             self.ended = f"nonsense: {error}"
             raise Ended(str(error)) from None
@@ -117,13 +123,18 @@ class Outside(Peer):
         return result
 
     def _items(self, number: int) -> Iterator[Any]:
-        """What an iterator of the inside gives, one by one."""
+        """What an iterator of the inside gives, one by one, and not more in all than a result may hold."""
+        taken = 0
         while True:
             generators = tuple(value for value in self.sent.values() if isinstance(value, torch.Generator))
             fields = {"args": generators, "kwargs": ()}  # it may draw from them as it goes
             found = self.call("method", fields, {"target": number, "method": "__next__"})
             if found is None:
                 return
+            taken += _numbers(found)
+            if taken > MOST_GIVEN:
+                self.ended = "nonsense: more than a result may hold"
+                raise Ended(self.ended)
             yield found[0]
 
     def after(self, reply: dict, reader: Reader) -> None:
@@ -235,6 +246,7 @@ class Outside(Peer):
         number = self.number(module)
         first = number not in self.sent
         self.sent[number] = self.changeable[number] = module
+        self.handed.add(number)
         state = writer.write(ByValue(state_of(module, self.stamps.setdefault(number, {}))))
         attributes = {
             name: namespace(value) if type(value).__module__.startswith("utils.exercises") else value
@@ -265,7 +277,7 @@ class Outside(Peer):
         try:
             if sum(tensor.numel() for tensor in tensors.values()) > MOST_ASKED:
                 raise WireError("more numbers than a function of the book takes")
-            with _room():
+            with _room(), until(self.channel.deadline):
                 super()._answer(message, tensors)
         finally:
             self.handing = before
@@ -302,7 +314,7 @@ class Outside(Peer):
 
     def _module(self, fields: dict) -> Any:
         module = self._target(fields)
-        if not isinstance(module, nn.Module) or id(module) in self.bridges:
+        if int(fields["plain"]["target"]) not in self.handed:
             raise TypeError("this is no model that may be called here")
         result = super()._module(fields)
         self.stamps[self.number(module)] = stamp(module)
@@ -325,8 +337,12 @@ class Outside(Peer):
 
 def _at_most(value: Any) -> Any:
     """A result that is not too large to be kept while it is compared; else a word for what it was."""
-    numbers = sum(leaf.numel() for _, leaf in leaves(value) if isinstance(leaf, Tensor))
+    numbers = _numbers(value)
     return value if numbers <= MOST_GIVEN else Refused(f"a result of {numbers:,} numbers", is_tensor=True)
+
+
+def _numbers(value: Any) -> int:
+    return sum(leaf.numel() for _, leaf in leaves(value) if isinstance(leaf, Tensor))
 
 
 @contextmanager

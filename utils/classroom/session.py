@@ -1,6 +1,7 @@
 """Grades one notebook: its cells run in the sandbox, its answers are called from here, verdicts are reached here."""
 
 import dataclasses
+import hashlib
 import time
 from types import TracebackType
 from typing import Any
@@ -133,7 +134,8 @@ class _Run:
         try:
             answer = None if stopped or error else answer_of(self.outside, exercise.name)
             with remembering(self.grader.memory):
-                verdict = check(exercise.id, answer, self.grader.activations, "cpu", seed=self.grader.seed)
+                seed = seed_of(self.grader.seed, exercise.id)
+                verdict = check(exercise.id, answer, self.grader.activations, "cpu", seed=seed)
         except (Ended, TimeUp) as error:
             self.stop()
             return ("timeout" if isinstance(error, TimeUp) else "crashed"), None
@@ -225,7 +227,8 @@ class _Run:
         """The book's function for `use`; None where the student's own is to be taken.
 
         As in a notebook, the book's stands in for one that has not passed. No mark can be had with it: that exercise
-        is judged already. Of the chapter's other exercises, none is lent.
+        is judged already. Of the chapter's other exercises, none is lent, and none that changes its arguments: it
+        runs on this side, on copies.
         """
         from utils.exercises import UnknownExercise
         from utils.exercises import exercise as find
@@ -238,10 +241,19 @@ class _Run:
             raise
         if own:
             judged = self.verdicts.get(found.id)
-            return found.solution if judged is not None and not judged.passed else None
-        if found.chapter >= int(self.notebook.chapter[:2]) or found.chapter not in PIECES:
+            lent = judged is not None and not judged.passed and not found.in_place
+            return found.solution if lent else None
+        if found.in_place or found.chapter >= int(self.notebook.chapter[:2]) or found.chapter not in PIECES:
             raise LookupError(f"{found.name} cannot be had here: define it.")
         return found.solution
+
+
+def seed_of(seed: int, exercise: str) -> int:
+    """The seed of one exercise's inputs: whoever works it out from inputs learns nothing of the other exercises'.
+
+    Torch's generators tell 2³² seeds apart, which can be tried out.
+    """
+    return int.from_bytes(hashlib.sha256(f"{seed} {exercise}".encode()).digest()[:5], "big")
 
 
 def _named(step: Step) -> str:

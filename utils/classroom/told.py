@@ -22,7 +22,7 @@ from utils.paths import package_dir
 
 LEFT_OUT = "What it says could hold hidden inputs and is left out here; `grade` in the notebook tells it."
 WHERE_TO_WRITE = " Write it in the cell above, run that cell, then this one."  # said in a notebook, where cells are
-MOST_AXES, LONGEST_AXIS, LONGEST_TEXT = 8, 999, 40
+MOST_AXES, LONGEST_AXIS, LONGEST_TEXT = 8, 99, 40
 # Before these words a cell has failed by itself, in a process that had not met any input.
 OWN_CELL = "The cell with the answer "
 _COUNT = re.compile(r"\d{1,3}(,\d{3})+")
@@ -33,7 +33,7 @@ _HEAD = re.compile(
 _TAILS = (*(f" {help}" for _, help in REMEDIES), "). How large is what it makes?")
 _LINE = ", in the line `"
 _TOKEN = re.compile(r"""(?<!\w)'[^']*'|"[^"]*"|\d+(?:[.,]\d+)*(?:e[+-]?\d+)?|(?<=\d)x(?=\d)|[^\W\d]\w*""")
-_LENGTHS = re.compile(r"\[-?\d{1,3}(, -?\d{1,3}){0,7}\]")
+_LENGTHS = re.compile(r"\[-?\d{1,2}(, -?\d{1,2}){0,7}\]")
 _RIGHT_RAISES = re.compile(r"^(Here a right answer raises \w+) \((.*?)\)(?=; yours)")
 # Sentences of the grader's that tell a value, and what they are without it.
 _VALUES = (

@@ -1266,7 +1266,13 @@ def with_sine(step, warmup, total, peak, floor):
 
 # 08.6 ────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-adamw = Exercise("08.6", difficulty=4, minutes=25, vary=("fresh", "again", "strided", "square", "float64"))
+adamw = Exercise(
+    "08.6",
+    difficulty=4,
+    minutes=25,
+    vary=("fresh", "again", "strided", "square", "float64"),
+    in_place=("params", "state"),
+)
 
 
 @adamw.oracle
@@ -1568,7 +1574,9 @@ def in_float64(params, grads, state, lr, betas, eps, weight_decay):
 # 08.7 ────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 # Not in float64: torch divides by norm + 1e-6, and an answer may do so too.
-clipping = Exercise("08.7", difficulty=2, minutes=10, vary=("fresh", "again", "strided", "square"))
+clipping = Exercise(
+    "08.7", difficulty=2, minutes=10, vary=("fresh", "again", "strided", "square"), in_place=("params",)
+)
 
 
 @clipping.oracle
@@ -1961,7 +1969,7 @@ def _(answer, model, batches, steps, lr):
         or sound
         and any(
             # plain SGD and Adadelta take smaller steps than Adam at the same learning rate
-            _falls(answer(copy.deepcopy(twin), list(batches), steps, rate), batches)
+            _learns(answer, copy.deepcopy(twin), batches, steps, rate)
             for rate in (0.3, 3.0)
         )
     )
@@ -2056,6 +2064,12 @@ def _pulls_as_the_loss(calls, batches):
         if float(nn.functional.cosine_similarity(pull.flatten(), wanted.flatten(), 0)) < 0.9999:
             return False
     return True
+
+
+def _learns(answer, model, batches, steps, rate):
+    """Whether the loss falls at another learning rate, by the model's own notes."""
+    losses = list(map(float, answer(model, list(batches), steps, rate)))
+    return _agree(losses, _calls_by_batch(model, batches[: len(losses)])) and _falls(losses, batches)
 
 
 def _falls(losses, batches):
@@ -2274,6 +2288,23 @@ training.wrong(
 training.wrong("lr_left_to_the_optimizer", "lr is not given to the optimizer, which then takes its own of 0.001.")(
     _train_with(make=lambda params, lr: torch.optim.AdamW(params))
 )
+
+
+@training.wrong(
+    "losses_made_up",
+    "At a high learning rate the losses are not those of the model, and at the one asked for nothing much is learned.",
+)
+def _(model, batches, steps, lr):
+    if lr > 0.1:
+        return [0.0] * steps
+    losses = []
+    for batch in itertools.islice(batches, steps):
+        with torch.no_grad():
+            logits = model.train()(batch[:, :-1])
+            losses.append(nn.functional.cross_entropy(logits.flatten(0, 1), batch[:, 1:].flatten()).item())
+            for p in model.parameters():
+                p += 1e-7
+    return losses
 
 
 @training.wrong("seeded_by_the_clock", "The same seed gives other losses: leave torch's random state as it is given.")

@@ -18,7 +18,7 @@ from torch import Tensor
 from utils.exercises.ch04 import layer_norm
 from utils.exercises.ch05 import attention_out, attention_scores, mix_values, project_heads
 from utils.exercises.ch06 import mlp
-from utils.exercises.declare import Exercise, Unfit
+from utils.exercises.declare import Build, Exercise, Unfit
 from utils.exercises.scripted import ROLES, scripted_model
 from utils.exercises.small import LARGE, Untouched, small_model
 
@@ -786,7 +786,7 @@ def _scripted_case(draw, n_layers, n_heads, thresholds):
     heads = [slots[i] for i in order]
     rows = [heads[i * n_heads : (i + 1) * n_heads] for i in range(n_layers)]
     kinds = [kind for kind in OFFSETS for _ in thresholds]
-    return scripted_model(rows).to(draw.device), kinds, list(thresholds) * len(OFFSETS)
+    return Build(lambda: scripted_model(rows).to(draw.device)), kinds, list(thresholds) * len(OFFSETS)
 
 
 @finding.special("on a model of 3 layers of 7 heads")
@@ -828,7 +828,7 @@ def _(draw):
     heads = [(kind, Uneven(*turn)) for kind in OFFSETS for turn in turns] + [("two_back", 0.9), ("self", 0.9)]
     heads = [heads[i] for i in torch.randperm(len(heads), generator=draw.generator).tolist()]
     kinds = [kind for kind in OFFSETS for _ in range(2)]
-    return scripted_model([heads[:7], heads[7:]]).to(draw.device), kinds, [0.25, 0.55] * len(OFFSETS)
+    return Build(lambda: scripted_model([heads[:7], heads[7:]]).to(draw.device)), kinds, [0.25, 0.55] * len(OFFSETS)
 
 
 finding.hints(

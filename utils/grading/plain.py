@@ -16,6 +16,7 @@ from torch import Tensor
 from utils.grading.raised import type_name
 
 DEEPEST = 16  # no exercise asks for a result that is nested so deep
+MOST_BITS = 2**13  # of a whole number: Python itself refuses to print one of twice as many
 _EXACT = frozenset({int, float, complex, str, bytes, bool, type(None), type(...), torch.dtype, torch.device})
 _KINDS = {torch.nn.Parameter, torch.nn.Buffer, Tensor}
 _detach, _clone, _storage = Tensor.detach, Tensor.clone, Tensor.untyped_storage
@@ -40,7 +41,7 @@ def plain(value: Any, depth: int = 0) -> Any:
     """A copy of a result that shares nothing with it and has no ideas of its own."""
     kind = type(value)
     if kind in _EXACT or kind is Refused:
-        return value
+        return value if kind is not int or value.bit_length() <= MOST_BITS else _huge(value)
     if issubclass(kind, Tensor):
         odd = odd_tensor(value)
         return Refused(odd, is_tensor=True) if odd else _clone(_detach(value), memory_format=torch.contiguous_format)
@@ -50,6 +51,10 @@ def plain(value: Any, depth: int = 0) -> Any:
     if issubclass(kind, dict) and depth < DEEPEST:
         return {_key(key): plain(item, depth + 1) for key, item in dict.items(value)}
     return _plain_leaf(value, kind)
+
+
+def _huge(value: int) -> Refused:
+    return Refused(f"a whole number of {value.bit_length():,} binary digits")
 
 
 def _key(key: Any, depth: int = 0) -> Any:
@@ -63,7 +68,7 @@ def _key(key: Any, depth: int = 0) -> Any:
 def _plain_leaf(value: Any, kind: type) -> Any:
     for base, exact in ((int, int.__int__), (float, float.__float__), (str, str.__str__), (bytes, bytes.__bytes__)):
         if issubclass(kind, base):
-            return exact(value)
+            return plain(exact(value))
     numpy = sys.modules.get("numpy")
     if numpy is not None and (issubclass(kind, numpy.generic) or kind is numpy.ndarray and value.size == 1):
         number = value.item()
