@@ -56,3 +56,25 @@ def test_without_names_the_verdict_is_the_same_and_nothing_is_named():
         named, plain = (check("05.2", wrong.answer, named=how) for how in (True, False))
         assert named.diagnosis == wrong.key and plain.diagnosis is None
         assert (plain.passed, plain.stage, plain.mismatch) == (named.passed, named.stage, named.mismatch)
+
+
+def test_yes_or_no_cannot_be_answered_by_counting():
+    from utils.grading.cases import fresh_cases
+
+    def asked(seed):
+        cases = [case.where for case in fresh_cases(exercise("01.6"), seed, torch.device("cpu"))]
+        return [where for where in cases if where in {special.where for special in exercise("01.6").special_cases}]
+
+    assert asked(0) == [special.where for special in exercise("01.6").special_cases]
+    assert len({tuple(asked(seed)) for seed in range(5)}) == 5
+    assert {frozenset(asked(seed)) for seed in range(5)} == {frozenset(asked(0))}
+
+
+def test_the_texts_of_a_search_are_not_known_by_heart():
+    from utils.grading.cases import fresh_cases
+
+    def texts(seed):
+        cases = list(fresh_cases(exercise("09.8"), seed, torch.device("cpu")))
+        return [exercise("09.8").solution(case.args[0].make(), *case.args[1:]).tolist() for case in cases[:8]]
+
+    assert len({str(texts(seed)) for seed in range(4)}) == 4

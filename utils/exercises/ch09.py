@@ -1294,6 +1294,12 @@ class Toy(torch.nn.Module):
         self.by_place = torch.nn.Parameter(torch.randn(n_ctx, d_vocab, generator=generator).to(device))
         self.requires_grad_(False)
 
+    def renamed(self, ids):
+        """The same model, in which the token that was i is ids[i]."""
+        was = ids.argsort()
+        self.by_token.data, self.by_place.data = self.by_token[:, was][:, :, was], self.by_place[:, was]
+        return self
+
     def forward(self, tokens, **options):
         """[batch pos] → [batch pos d_vocab]; more than n_ctx tokens are refused."""
         pos = tokens.shape[1]
@@ -1648,10 +1654,16 @@ def beam_search(
 
 
 def _beam_case(draw, seed, d_vocab, n_new, beams, eos=None, penalty=0.0, pos=2, n_ctx=12):
-    """The model and the text are fixed: on some random ones a wrong search finds the right answer."""
+    """The model and the text are fixed, for on some random ones a wrong search finds the right answer.
+
+    Which id stands for which token is drawn, so that nobody knows the right texts by heart; 0 stays 0.
+    """
     device, generator = draw.device, torch.Generator().manual_seed(seed)
-    tokens = torch.randint(d_vocab, (3, pos), generator=generator).to(device)
-    return Build(lambda: Toy(d_vocab, n_ctx, seed, device)), tokens, n_new, beams, eos, penalty
+    tokens = torch.randint(d_vocab, (3, pos), generator=generator)
+    ids = torch.cat([torch.zeros(1).long(), 1 + torch.randperm(d_vocab - 1, generator=draw.generator)])
+    end = None if eos is None else int(ids[eos])
+    model = Build(lambda: Toy(d_vocab, n_ctx, seed, device).renamed(ids.to(device)))
+    return model, ids[tokens].to(device), n_new, beams, end, penalty
 
 
 for _where, _case in {
