@@ -139,3 +139,12 @@ def test_on_another_system_it_says_where_to_grade(words, hand_in, tmp_path, monk
     problem = CliRunner().invoke(cli.make_app("grade"), words).exception
     assert isinstance(problem, ClassProblem) and str(problem).startswith("A class is graded on Linux: ")
     assert not (tmp_path / "out").exists()
+
+
+def test_stopped_by_hand_it_says_what_is_kept(grade, hand_in, monkeypatch):
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("utils.classroom.run.grade_class", stopped)
+    result = grade(hand_in("ann/05_attention.ipynb"))
+    assert result.exit_code == 130 and "run the same command again" in result.output

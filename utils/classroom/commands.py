@@ -69,8 +69,12 @@ def grade(
     gradebooks = _Gradebooks(canvas, moodle)
     gradebooks.look()
     _folder(out)
-    figures = _graded(submissions, out, slug, store, scheduler, workers, seed, not no_sandbox, worth, gradebooks,
-                      wanted, as_json)  # fmt: skip
+    try:
+        figures = _graded(submissions, out, slug, store, scheduler, workers, seed, not no_sandbox, worth, gradebooks,
+                          wanted, as_json)  # fmt: skip
+    except KeyboardInterrupt:
+        typer.echo("Stopped. What is graded is kept: run the same command again, and it goes on.", err=True)
+        raise typer.Exit(130) from None
     if as_json:
         print(json.dumps(figures, ensure_ascii=False))
     else:
