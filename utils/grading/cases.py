@@ -70,7 +70,7 @@ def fresh_cases(exercise: Exercise, seed: int, device: torch.device) -> Iterator
 
 
 def _in_an_order(exercise: Exercise, seed: int) -> list:
-    """The special cases; where yes or no is asked, in another order for each class, so that counting calls is no answer.
+    """The special cases; where yes or no is asked, in another order for each class: counting calls is no answer.
 
     In a notebook, whose seed is 0, the order is the declared one.
     """
