@@ -3,6 +3,8 @@
 These are the six moves that the later chapters are made of. Nothing here is about language yet.
 """
 
+from collections.abc import Callable
+
 import torch
 from einops import einsum, rearrange, reduce
 from jaxtyping import Bool, Float, Int
@@ -755,6 +757,11 @@ def _(draw):
     return (150,)
 
 
+@grid.special("for n = 300")
+def _(draw):
+    return (300,)  # more would take a loop over all cells seconds
+
+
 grid.hints(
     "Draw it for n = 3. Which cells are True in row 0? In row 2?",
     "Cell (i, j) is True where j ≤ i. Compare a column of row numbers with a row of column numbers, or cut a triangle "
@@ -814,9 +821,15 @@ def _(n):
     return torch.full((n, n), -torch.inf).triu(1)
 
 
-@grid.wrong("fixed_size", "The grid is cut out of one of a fixed size: make it from n, so that any length works.")
-def _(n):
-    return torch.ones(128, 128, dtype=torch.bool).tril()[:n, :n]
+def _cut_from(size: int) -> Callable:
+    return lambda n: torch.ones(size, size, dtype=torch.bool).tril()[:n, :n]
+
+
+for _size in (128, 256):
+    grid.wrong(
+        f"fixed_size_{_size}",
+        "The grid is cut out of one of a fixed size: make it from n, so that any length works.",
+    )(_cut_from(_size))
 
 
 @grid.wrong("one_row", "This is one row: n rows are wanted, row i for position i.")

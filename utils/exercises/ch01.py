@@ -26,11 +26,12 @@ class NotFloat64(TypeError):
 class VectorMap:
     """A map on vectors, as a learner is handed it: a function and nothing to look into.
 
-    It takes one float64 vector of the right length and refuses anything else with a sentence that says so.
+    It takes one float64 vector of the right length and refuses anything else with a sentence that says so. With
+    `copies=False` it hands out what the rule gives, which may be the vector itself.
     """
 
-    def __init__(self, n_in: int, rule: Callable[[Tensor], Tensor]):
-        self._n_in, self._rule = n_in, rule
+    def __init__(self, n_in: int, rule: Callable[[Tensor], Tensor], *, copies: bool = True):
+        self._n_in, self._rule, self._copies = n_in, rule, copies
 
     def __call__(self, v: Tensor) -> Tensor:
         if not isinstance(v, Tensor) or v.dtype != torch.float64 or v.shape != (self._n_in,):
@@ -38,7 +39,8 @@ class VectorMap:
             # A type of its own for each, so that the one mistake is not named as the other.
             kind = NotFloat64 if isinstance(v, Tensor) and v.shape == (self._n_in,) else NotOneVector
             raise kind(f"f takes one vector at a time, a torch.float64 tensor of shape ({self._n_in},), not {got}")
-        return self._rule(v).clone()
+        image = self._rule(v)
+        return image.clone() if self._copies else image
 
     def __repr__(self) -> str:
         return f"<a map on vectors of length {self._n_in}>"
@@ -102,14 +104,31 @@ def _(draw):
     return 0.0, 2.0, 6.0, 4.0, 1.0, 11.0
 
 
+@equations.special("where y does not stand in the first equation (b = 0)")
+def _(draw):
+    return 2.0, 0.0, 6.0, 1.0, 4.0, 11.0
+
+
+@equations.special("where x does not stand in the second equation (c = 0)")
+def _(draw):
+    return 2.0, 1.0, 8.0, 0.0, 4.0, 8.0
+
+
 @equations.special("where y does not stand in the second equation (d = 0)")
 def _(draw):
     return 1.0, 2.0, 8.0, 4.0, 0.0, 8.0
 
 
-@equations.special("for small numbers, 0.01x + 0.02y = 0.05 and 0.03x + 0.04y = 0.11, whose determinant is −0.0002")
+@equations.special("where both right-hand sides are 0, 2x + y = 0 and x − 3y = 0")
 def _(draw):
-    return 0.01, 0.02, 0.05, 0.03, 0.04, 0.11
+    return 2.0, 1.0, 0.0, 1.0, -3.0, 0.0
+
+
+@equations.special(
+    "for small numbers, 0.004x + 0.005y = 0.014 and 0.006x + 0.003y = 0.012, whose determinant is −0.000018"
+)
+def _(draw):
+    return 0.004, 0.005, 0.014, 0.006, 0.003, 0.012
 
 
 @equations.special("where the two equations contradict each other, x + 2y = 3 and 2x + 4y = 7")
@@ -167,6 +186,16 @@ def _(a, b, e, c, d, f):
 def _(a, b, e, c, d, f):
     determinant = _or_error(a * d - b * c)
     return (e * d - b * f) / determinant, (e * c - a * f) / determinant
+
+
+@equations.wrong(
+    "size_of_the_determinant",
+    "Both results have the wrong sign where the determinant is negative: divide by ad − bc itself, not by its size. "
+    "abs belongs into the test for 0 only.",
+)
+def _(a, b, e, c, d, f):
+    determinant = abs(_or_error(a * d - b * c))
+    return (e * d - b * f) / determinant, (a * f - e * c) / determinant
 
 
 @equations.wrong("determinant_with_plus", "The determinant is ad + bc in your answer: it is ad − bc.")
@@ -272,6 +301,26 @@ def _(a, b, e, c, d, f):
 
 
 @equations.wrong(
+    "divides_by_b",
+    "The answer divides by b, which may be 0: then y simply does not stand in the first equation. Swap the equations "
+    "first, or use the determinant for x and for y.",
+)
+def _(a, b, e, c, d, f):
+    x = (e * d - b * f) / _or_error(a * d - b * c)
+    return x, (e - a * x) / b
+
+
+@equations.wrong(
+    "divides_by_c",
+    "The answer divides by c, which may be 0: then x simply does not stand in the second equation. Swap the equations "
+    "first, or use the determinant for x and for y.",
+)
+def _(a, b, e, c, d, f):
+    y = (a * f - e * c) / _or_error(a * d - b * c)
+    return (f - d * y) / c, y
+
+
+@equations.wrong(
     "divides_by_d",
     "The elimination divides by d, which may be 0: then y simply does not stand in the second equation. Swap the "
     "equations first, or use the determinant.",
@@ -281,6 +330,17 @@ def _(a, b, e, c, d, f):
     factor = b / d
     x = (e - factor * f) / (a - factor * c)
     return x, (f - c * x) / d
+
+
+@equations.wrong(
+    "zeros_on_the_right",
+    "Equations with 0 on the right are turned away: then x = 0, y = 0 is the single answer. Whether there is one, the "
+    "determinant alone decides.",
+)
+def _(a, b, e, c, d, f):
+    if e == 0 and f == 0:
+        raise ValueError("no single answer")
+    return solve_two(a, b, e, c, d, f)
 
 
 @equations.right
@@ -371,6 +431,11 @@ def _(draw):
     return VectorMap(5, lambda v: 2 * v.cumsum(0)[1:] - v[:-1].flip(0)), 5
 
 
+@matrix.special("for the map that hands back the very vector it is given, f(x) = x")
+def _(draw):
+    return VectorMap(3, lambda v: v, copies=False), 3
+
+
 matrix.hints(
     "If you know where a linear map sends (1, 0) and (0, 1), you know where it sends everything. Why?",
     "Matrix times the j-th basis vector is the matrix's j-th column. So what is column j?",
@@ -403,6 +468,20 @@ def _(f, n_in):
 def _(f, n_in):
     vector, columns = torch.zeros(n_in, dtype=torch.float64), []
     for j in range(n_in):
+        vector[j] = 1
+        columns.append(f(vector))
+    return torch.stack(columns, 1)
+
+
+@matrix.wrong(
+    "one_vector_changed_under_the_results",
+    "One vector is used again and again. A map such as f(x) = x hands back that very vector, so that results kept "
+    "earlier change with it. Make a new vector for each j, or keep f(v).clone().",
+)
+def _(f, n_in):
+    vector, columns = torch.zeros(n_in, dtype=torch.float64), []
+    for j in range(n_in):
+        vector.zero_()
         vector[j] = 1
         columns.append(f(vector))
     return torch.stack(columns, 1)
@@ -548,6 +627,16 @@ def _(draw):
 @linearity.special("for a linear map of one number")
 def _(draw):
     return VectorMap(1, lambda v: -3.7 * v), 1
+
+
+@linearity.special("for the map that adds 0.001 to each number")
+def _(draw):
+    return VectorMap(4, lambda v: v + 0.001), 4
+
+
+@linearity.special("for a map that is linear but for two of its numbers, f(x) = (x₀, x₁², −x₁², x₂)")
+def _(draw):
+    return VectorMap(3, lambda v: torch.stack([v[0], v[1] ** 2, -(v[1] ** 2), v[2]])), 3
 
 
 @linearity.special("for a map with a constant added, f(x) = Mx + b")
@@ -731,8 +820,8 @@ def _(f, n_in, trials=8):
 
 @linearity.wrong(
     "judged_by_the_last_trial",
-    "Only the last trial decides, since each trial overwrites what the one before it found: return False at the first "
-    "trial that fails.",
+    "One trial alone decides, be it the last of several or the only one: by luck a map may keep the laws in it. Make "
+    "`trials` of them, and return False at the first that fails.",
 )
 def _(f, n_in, trials=8):
     fits = True
@@ -741,6 +830,41 @@ def _(f, n_in, trials=8):
         c = float(_random(1))
         fits = torch.allclose(f(x + y), f(x) + f(y)) and torch.allclose(f(c * x), c * f(x))
     return fits
+
+
+@linearity.wrong(
+    "not_every_number_compared",
+    "A map passes that keeps the laws in some of its numbers only. Every number of the two sides has to agree: the "
+    "first alone, any one of them or their sum is not enough. torch.allclose compares all.",
+)
+def _(f, n_in, trials=8):
+    for _ in range(trials):
+        x, y, c = _random(n_in), _random(n_in), _random(1)
+        if not torch.isclose(f(x + y), f(x) + f(y)).any() or not torch.isclose(f(c * x), c * f(x)).any():
+            return False
+    return True
+
+
+def _within(allowed: float) -> Callable:
+    def answer(f, n_in, trials=8):
+        for _ in range(trials):
+            x, y = torch.randn(2, n_in, dtype=torch.float64)
+            c = float(torch.randn(()))
+            if not torch.allclose(f(x + y), f(x) + f(y), atol=allowed):
+                return False
+            if not torch.allclose(f(c * x), c * f(x), atol=allowed):
+                return False
+        return True
+
+    return answer
+
+
+for _allowed in (0.1, 5.0):
+    linearity.wrong(
+        f"differences_up_to_{_allowed:g}",
+        "The comparison allows too much: a map that adds 0.001 to each number passes, and it is not linear. Only "
+        "rounding may be let through, as torch.allclose does without further arguments.",
+    )(_within(_allowed))
 
 
 # Sums of random pairs alone are right: no map that can be written down keeps them all and is not linear.
@@ -871,6 +995,11 @@ def _(outer, inner):
 @composition.wrong("inner_transposed", "inner is transposed before the product: it goes in as it is.")
 def _(outer, inner):
     return outer @ inner.T
+
+
+@composition.wrong("inner_undone", "inner is undone (inv or pinv) before the product: it goes in as it is.")
+def _(outer, inner):
+    return outer @ torch.linalg.pinv(inner)
 
 
 @composition.right
@@ -1041,6 +1170,11 @@ def _(draw):
     return (_given(draw, _orthogonal(draw, 4, 1).mul(1e6).round().div(1e6)),)
 
 
+@rotations.special("for the matrix of one row and one column that holds 1")
+def _(draw):
+    return (_given(draw, torch.ones(1, 1)),)
+
+
 @rotations.special("for a mirror, (x, y) ↦ (x, −y)")
 def _(draw):
     return (_given(draw, torch.diag(torch.tensor([1.0, -1.0]))),)
@@ -1061,9 +1195,20 @@ def _(draw):
     return (_given(draw, torch.tensor([[1.0, 0.7], [0.0, 1.0]])),)
 
 
+@rotations.special("for the shear (x, y) ↦ (x − 2y, y)")
+def _(draw):
+    """The cells of AᵀA − I sum to 0."""
+    return (_given(draw, torch.tensor([[1.0, -2.0], [0.0, 1.0]])),)
+
+
 @rotations.special("for a matrix whose columns have length 1 but no right angle between them")
 def _(draw):
-    return (_given(draw, torch.tensor([[1.0, 0.6], [0.0, 0.8]])),)
+    return (_given(draw, torch.tensor([[1.0, -0.6], [0.0, 0.8]])),)
+
+
+@rotations.special("for a matrix whose first and last column alone do not stand at right angles")
+def _(draw):
+    return (_given(draw, torch.tensor([[1.0, 0.0, 0.6], [0.0, 1.0, 0.0], [0.0, 0.0, 0.8]])),)
 
 
 @rotations.special("for a matrix whose columns stand at right angles but have other lengths, with determinant 1")
@@ -1081,9 +1226,9 @@ def _(draw):
     return (_given(draw, 1.001 * _orthogonal(draw, 3, 1)),)
 
 
-@rotations.special("for a rotation times 1.0001")
+@rotations.special("for a rotation times 1.00004")
 def _(draw):
-    return (_given(draw, 1.0001 * _orthogonal(draw, 3, 1)),)
+    return (_given(draw, 1.00004 * _orthogonal(draw, 2, 1)),)
 
 
 @rotations.special("for a tall matrix with AᵀA = I")
@@ -1165,10 +1310,10 @@ def _(A):
 
 @rotations.wrong(
     "tolerance_too_wide",
-    "A matrix passes that stretches by one part in ten thousand: the two sides may differ by 1e-5 at most.",
+    "A rotation times 1.00004 passes, which misses AᵀA = I by 8e-5: the two sides may differ by 1e-5 at most.",
 )
 def _(A):
-    return _square(A) and _is_identity(A.T @ A, atol=1e-3) and abs(float(torch.linalg.det(A)) - 1) < 1e-3
+    return _square(A) and _is_identity(A.T @ A, atol=1e-4) and abs(float(torch.linalg.det(A)) - 1) < 1e-4
 
 
 @rotations.wrong(
@@ -1179,6 +1324,44 @@ def _(A):
     lengths = A.norm(dim=0)
     unit = torch.allclose(lengths, torch.ones_like(lengths), atol=1e-5)
     return _square(A) and unit and float(torch.linalg.det(A)) > 0
+
+
+@rotations.wrong(
+    "only_neighbors_at_right_angles",
+    "Only neighboring columns are compared: every column has to stand at a right angle to every other, as AᵀA = I "
+    "says.",
+)
+def _(A):
+    product = A.T @ A
+    near = [product.diagonal() - 1, product.diagonal(1)]
+    return _square(A) and float(torch.cat(near).abs().max()) < 1e-5 and float(torch.linalg.det(A)) > 0
+
+
+@rotations.wrong(
+    "differences_cancel",
+    "The differences between AᵀA and I are added up with their signs, so that they may cancel: take abs() of each "
+    "first.",
+)
+def _(A):
+    gap = A.T @ A - torch.eye(A.shape[1], dtype=A.dtype, device=A.device)
+    return _square(A) and float(gap.sum()) < 1e-5 and abs(float(torch.linalg.det(A)) - 1) < 1e-5
+
+
+@rotations.wrong(
+    "negative_differences_pass",
+    "A cell of AᵀA that is too small passes: a difference from I may be negative, so take abs() before max().",
+)
+def _(A):
+    gap = A.T @ A - torch.eye(A.shape[1], dtype=A.dtype, device=A.device)
+    return _square(A) and float(gap.max()) < 1e-5 and float(torch.linalg.det(A)) > 0
+
+
+@rotations.wrong(
+    "one_axis_turned_away",
+    "A matrix of one row and one column is turned away: [[1]] has AᵀA = I and determinant 1, as a rotation must.",
+)
+def _(A):
+    return len(A) > 1 and is_rotation(A)
 
 
 @rotations.wrong(
@@ -1454,9 +1637,9 @@ def _(draw):
     return draw.place(torch.tensor([1.0, 0.2])), draw.place(torch.tensor(keys)), draw.normal("4 3")
 
 
-@lookups.special("where all dot products are negative")
+@lookups.special("where all dot products are far below 0")
 def _(draw):
-    keys = [[-2.0, 1.0], [-0.5, 0.2], [-3.0, -1.0]]
+    keys = [[-2e5, 1e5], [-5e4, 2e4], [-3e5, -1e5]]
     return draw.place(torch.tensor([1.5, 0.1])), draw.place(torch.tensor(keys)), draw.normal("3 5")
 
 
@@ -1496,6 +1679,19 @@ def _(query, keys, values):
 )
 def _(query, keys, values):
     return values[(keys @ query).abs().argmax()]
+
+
+@lookups.wrong(
+    "search_from_a_fixed_number",
+    "The search for the largest starts from a fixed number, such as 0 or −1, and where all dot products are below it "
+    "finds none: start from −inf or from the first item, or take argmax.",
+)
+def _(query, keys, values):
+    best, found = -1.0, values[0]
+    for key, value in zip(keys, values, strict=True):
+        if float(key @ query) > best:
+            best, found = float(key @ query), value
+    return found
 
 
 @lookups.wrong(
@@ -1608,6 +1804,11 @@ def _(draw):
 @shares.special("on a single row, a tensor of one axis")
 def _(draw):
     return (draw.normal("7"),)
+
+
+@shares.special("on numbers of which some are exactly 0")
+def _(draw):
+    return (draw.place(torch.tensor([[0.0, 0.0, 0.0, 0.0], [1.5, 0.0, -2.0, 0.0], [-1.0, -3.0, 0.0, -0.5]])),)
 
 
 @shares.special("on numbers near 10,000")
@@ -1770,6 +1971,15 @@ def _(x, dim=-1):
 )
 def _(x, dim=-1):
     return x / x.sum(dim, keepdim=True)
+
+
+@shares.wrong(
+    "zeros_left_out",
+    "A score of 0 gets no share: 0 is a score like any other and no empty place; exp(0) is 1.",
+)
+def _(x, dim=-1):
+    powers = (x - x.amax(dim, keepdim=True)).exp() * (x != 0)
+    return powers / powers.sum(dim, keepdim=True)
 
 
 @shares.wrong("base_2", "The powers are of 2: exp takes powers of e.")
@@ -2011,6 +2221,13 @@ def _(draw):
     return draw.normal("2 5 3", 1.5), draw.normal("2 5 3", 1.5), draw.normal("2 5 3")
 
 
+@soft.special("on scores near 400 and near −400")
+def _(draw):
+    Q = [[40.0, 0.0, 0.0, 0.0], [0.0, -40.0, 0.0, 0.0], [-40.0, 0.0, 0.0, 0.0]]
+    K = [[20.0, -20.0625, 1.0, 0.0], [20.0625, -20.0, 0.0, 1.0], [19.9375, -20.0, 2.0, 0.0]]
+    return draw.place(torch.tensor(Q)), draw.place(torch.tensor(K)), draw.normal("3 2")
+
+
 @soft.prop("a_mixture_of_values")
 def _(answer, draw):
     q, k, v = draw.normal("2 3 4"), draw.normal("2 5 4"), torch.ones(2, 5, 3, device=draw.device)
@@ -2125,10 +2342,21 @@ def _(Q, K, V):
 
 @soft.wrong(
     "only_two_axes",
-    "K.T turns all axes around: with axes in front of them, swap only the last two, K.transpose(-1, -2).",
+    "K's axes are swapped wrongly where others stand in front: only the last two change places, K.transpose(-1, -2). "
+    "(K.T turns all axes around.)",
 )
 def _(Q, K, V):
     return (Q @ K.permute(*reversed(range(K.ndim))) / sqrt(Q.shape[-1])).softmax(-1) @ V
+
+
+@soft.wrong(
+    "overflow",
+    "exp of a large score is inf, and inf/inf is nan; where all are far below 0, it is 0/0. Use your softmax of 01.9, "
+    "or subtract each row's largest score first.",
+)
+def _(Q, K, V):
+    powers = (Q @ K.mT / sqrt(Q.shape[-1])).exp()
+    return powers / powers.sum(-1, keepdim=True) @ V
 
 
 @soft.wrong("weights_alone", "These are the weights alone: mix the values with them, weights @ V.")
