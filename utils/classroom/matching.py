@@ -1,8 +1,9 @@
 """A student's cells beside the book's: which chapter they are of, and which cell answers which exercise.
 
 A cell is the book's by its id, by the key in its metadata, or by its text. An answer is where the function or class is
-defined, and the last definition counts, as it does in a kernel; a stub as shipped counts only where there is nothing
-else. What a student has added is kept; the book's own cells are known by their ids, so that they can be restored.
+defined, and the last definition counts, as it does in a kernel (`plan` runs the cells so that it does); a stub as
+shipped counts only where there is nothing else, and text only where there is no code. What a student has added is kept;
+the book's own cells are known by their ids, so that they can be restored.
 """
 
 import ast
@@ -15,7 +16,8 @@ from utils.classroom.known import BookCell, Chapter, squeezed
 from utils.classroom.marks import Cell, Notebook
 from utils.classroom.similar import LONGEST
 
-_DEFINITION = re.compile(r"^(?:async\s+def|def|class)\s+(\w+)", re.MULTILINE)
+_DEFINITION = re.compile(r"^(?:(?:async\s+def|def|class)\s+(\w+)|(\w+)[ \t]*=[ \t]*lambda\b)", re.MULTILINE)
+_ASSIGNMENT = re.compile(r"^(\w+)[ \t]*(?::[^=\n]*)?=(?!=)", re.MULTILINE)
 
 
 def chapter_of(raw: RawNotebook, known: dict[str, Chapter], name: str) -> Chapter | None:
@@ -41,6 +43,7 @@ class _Placed:
     raw: RawCell
     of_book: BookCell | None
     defines: frozenset[str]
+    assigns: frozenset[str]  # in cells of the student's
 
     @property
     def is_stub(self) -> bool:
@@ -63,11 +66,14 @@ def matched(raw: RawNotebook, chapter: Chapter) -> Notebook:
         if at is None:
             notes.append(f"There is no cell for exercise {exercise} ({name}).")
             continue
-        written = [i for i in others if not placed[i].is_stub]
+        written = [i for i in others if name in placed[i].defines and placed[i].raw.kind == placed[at].raw.kind]
+        written = [i for i in written if not placed[i].is_stub]
         if written:
             notes.append(f"Exercise {exercise} ({name}) is answered {len(written) + 1} times; the last one counts.")
         if placed[at].raw.kind != "code":
             notes.append(f"The answer to exercise {exercise} ({name}) was turned into text; it is read as code.")
+        if not placed[at].is_stub and any(name in cell.assigns for cell in placed[at + 1 :]):
+            notes.append(f"After the answer to exercise {exercise}, {name} is given another value, which counts.")
         chosen.setdefault(at, []).append(exercise)
         passed_over.update(others)
     notes += _about_the_rest(placed, chapter, chosen)
@@ -79,7 +85,7 @@ def matched(raw: RawNotebook, chapter: Chapter) -> Notebook:
 
 def definitions(source: str) -> list[str]:
     """The functions and classes defined at the left edge of a cell, which need not be sound Python."""
-    return _DEFINITION.findall(source)
+    return [name for found in _DEFINITION.findall(source) for name in found if name]
 
 
 def _placed(raw: RawNotebook, chapter: Chapter) -> list[_Placed]:
@@ -88,7 +94,9 @@ def _placed(raw: RawNotebook, chapter: Chapter) -> list[_Placed]:
         book = chapter.by_id.get(cell.id) or chapter.by_key.get(cell.key)
         if book is None and cell.kind == "code":
             book = chapter.by_text.get(squeezed(cell.source))
-        placed.append(_Placed(cell, book, frozenset(definitions(cell.source))))
+        own = cell.kind == "code" and (book is None or book.exercise)
+        assigns = frozenset(_ASSIGNMENT.findall(cell.source) if own else ())
+        placed.append(_Placed(cell, book, frozenset(definitions(cell.source)), assigns))
     return placed
 
 
@@ -103,7 +111,8 @@ def _answer(placed: list[_Placed], name: str, exercise: str) -> tuple[int | None
         and not (cell.unchanged and not cell.is_stub)
     ]
     written = [i for i in defining if not placed[i].is_stub]
-    counts = (written or defining or at_home or [None])[-1]
+    run = [i for i in written if placed[i].raw.kind == "code"]
+    counts = (run or written or defining or at_home or [None])[-1]
     return counts, [i for i in {*defining, *at_home} if i != counts]
 
 
