@@ -128,6 +128,28 @@ def test_what_cannot_be_read_is_kept_without_marks(run, student, hand_in):
     assert statuses == {"ann": "passed"} and summary.graded == 1
 
 
+@pytest.mark.parametrize("data, why", [(b"{", "breaks off in the middle"), (b"", "is empty")])
+@pytest.mark.parametrize("path", ["leeann_1_2_05_attention.ipynb", "ann/05_attention.ipynb", "05_attention_ann.ipynb"])
+def test_why_a_file_cannot_be_read_is_kept_wherever_it_lies(path, data, why, hand_in, tmp_path):
+    hand_in(path, data)
+    with Intake(hand_in.folder) as intake, Store(sqlite_url(tmp_path), BOOK, 1) as store:
+        (student,) = intake.students
+        for _ in range(2):
+            grade_class(iter(intake), store, no_workers, Setup(1))
+            said = [sentence for _, sentence in store.problems()]
+            assert len(said) == 2 and said[0].startswith(f"{path} {why}")
+            assert said[1] == f"{student} handed in no notebook that can be graded."
+
+
+def test_only_what_was_graded_before_is_kept_from_before(run, hand_in, make_notebook):
+    for n, line in (("", "return 1"), ("-1", "return 2"), ("-2", "return 2")):
+        hand_in(f"leeann_1_2_05_attention{n}.ipynb", make_notebook({"05.1": line}))
+    summary, _, told = run()
+    assert (summary.graded, summary.kept, len(told)) == (1, 0, 3)
+    summary, _, told = run()
+    assert (summary.graded, summary.kept, len(told)) == (0, 1, 3)
+
+
 GRADE = """
 import os
 import sys

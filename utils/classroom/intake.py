@@ -82,11 +82,15 @@ class Intake(AbstractContextManager):
             problems.append(f"{student} handed in {len(notebooks)} notebooks: the first {MOST_OF_A_STUDENT} are read.")
         if not any(r.notebook for r in found):
             problems.append(self._nothing(student, group, bool(wrong_chapter)))
+        path = group[0][1].parts[0]
         for received in found:
             counts = received.notebook is not None and latest[received.notebook.chapter] is received
+            sent = received.submission
+            if received.notebook is None and sent.path == path:  # a file that lies in no folder: one record of it
+                received = replace(received, submission=replace(sent, problems=(*sent.problems, *problems)))
+                problems = []
             yield self._with_note(replace(received, counts=counts), found)
         if problems:
-            path = group[0][1].parts[0]
             yield Received(Submission(student, path, notebooks={}, problems=tuple(problems)), None, False)
 
     def _read(self, sender: Sender, file: File, stamps: dict[str, str]) -> Received:

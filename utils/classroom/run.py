@@ -44,7 +44,11 @@ class Setup:
 
 @dataclass
 class Summary:
-    """What a run did. `failed` says what could not be graded for a fault of the book's; it is tried again next time."""
+    """What a run did.
+
+    `kept` is what counts and had its marks before. `failed` says what could not be graded for a fault of the book's;
+    it is tried again next time.
+    """
 
     graded: int = 0
     kept: int = 0
@@ -75,7 +79,7 @@ def grade_class(
         for piece in received:
             if not piece.counts or store.is_graded(piece.submission.student, piece.notebook):
                 store.keep(piece.submission, piece.notebook, piece.counts)
-                summary.kept += piece.notebook is not None
+                summary.kept += piece.counts
                 if piece.notebook is not None:
                     done(False)
             else:
