@@ -3,11 +3,13 @@
 import json
 import os
 import resource
+import time
 
 import pytest
 
 from tests.classroom import attacks
 from utils.classroom.bench import processes_below
+from utils.classroom.known import chapters
 from utils.classroom.marks import Cell, Notebook
 from utils.classroom.outside import Outside
 from utils.classroom.sandbox import Limits, available
@@ -135,6 +137,35 @@ def test_a_function_that_works_in_place_is_the_students_own(grader):
     assert lazy["08.8"] != right["08.8"]
     found = statuses(grader, "08_training", lazy)
     assert (found["08.7"], found["08.8"]) == ("failed", "passed")
+
+
+def test_the_books_functions_say_what_they_cannot_be_given(grader):
+    lent = {
+        "01.2": "def matrix_of(f, n_in):\n    return None\n",
+        "01.3": "from utils import use\ndef is_linear(f, n_in, generator, trials=100):\n"
+        "    return use(matrix_of)(lambda v: f(v), n_in) is None\n",
+    }
+    assert statuses(grader, "01_linear_maps", lent) == {"01.2": "failed", "01.3": "failed"}
+
+
+@pytest.mark.parametrize(
+    "own", ["center_rows = mine", "if True:\n    def center_rows(x): return mine(x)", "for center_rows in [mine]: pass"]
+)
+def test_whatever_the_name_holds_at_the_end_is_graded(grader, own):
+    stub = next(cell.source for cell in chapters()[CHAPTER].cells if cell.exercise == "00.1")
+    cells = Cell(None, "code", stub, "00.1"), Cell("mine", "code", f"mine = {attacks.RIGHT}\n{own}")
+    assert grader.grade(Notebook(CHAPTER, cells), "alice").marks[0].status == "passed"
+
+
+def test_a_cell_that_is_run_again_tells_nothing_new(grader, answers):
+    """The process is new and the clock is not: it could carry what an answer has seen."""
+    own = Cell("mine", "code", "import time\nraise ValueError(str(time.time_ns()))")
+    killer = Cell(None, "code", "import os\ndef center_rows(x):\n    os._exit(0)\n", "00.1")
+    late = "import time\nif time.time_ns() > {}: raise ValueError(str(time.time_ns()))\n"
+    second = Cell(None, "code", late.format(time.time_ns() + 10**15) + answers["00.5"], "00.5")
+    graded = grader.grade(Notebook(CHAPTER, (own, killer, second)), "mallory")
+    assert [m.status for m in graded.marks if m.exercise in ("00.1", "00.5")] == ["crashed", "passed"]
+    assert sum("ValueError" in note for note in graded.notes) == 1, graded.notes
 
 
 def test_each_exercise_has_a_seed_of_its_own():

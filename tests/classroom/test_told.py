@@ -54,6 +54,7 @@ LEAKS = {
     "an f-string of many": "raise ValueError(f'{MILLIONTHS[0] % 1000} {MILLIONTHS[1] % 1000} {MILLIONTHS[2] % 1000} "
     "{MILLIONTHS[3] % 1000}')",
     "a tuple in an f-string": "a = tuple(n % 1000 for n in MILLIONTHS[:4])\n    raise ValueError(f'A {a}')",
+    "small numbers in an f-string": "a = tuple(n % 100 for n in MILLIONTHS[:4])\n    raise ValueError(f'A {a}')",
     "numbers with commas": "raise RuntimeError(f'mat1 and mat2 shapes cannot be multiplied "
     "({MILLIONTHS[0]:,}x2 and 3)')",
     "an assertion": "assert False, A",
@@ -85,6 +86,8 @@ def test_an_answer_cannot_tell_its_inputs(way):
         secrets.update(
             joint.join(str(n % 1000) for n in names["MILLIONTHS"][:4] if any(numbers)) for joint in (" ", ", ")
         )
+        if any(numbers):
+            secrets.add(", ".join(str(n % 100) for n in names["MILLIONTHS"][:4]))
         secrets.update((names["HEX"][:8], names["HEX"][8:16], names["B64"][:8], names["B64"][8:16]))
 
     names["see"] = see

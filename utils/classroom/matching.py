@@ -75,7 +75,7 @@ def matched(raw: RawNotebook, chapter: Chapter) -> Notebook:
         if not placed[at].is_stub and any(name in cell.assigns for cell in placed[at + 1 :]):
             notes.append(f"After the answer to exercise {exercise}, {name} is given another value, which counts.")
         chosen.setdefault(at, []).append(exercise)
-        passed_over.update(others)
+        passed_over.update(i for i in others if i > at or not placed[i].is_stub)  # earlier stubs run as they stand
     notes += _about_the_rest(placed, chapter, chosen)
     cells: list[Cell] = []
     for i, cell in enumerate(placed):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import re
 import time
 from types import TracebackType
 from typing import Any
@@ -15,6 +16,7 @@ from utils.classroom.wire import Channel
 PIECES = range(3, 7)  # chapters whose functions later chapters are built of
 SHORT = 1.0  # processor seconds in which all cells of a notebook have nearly always run
 TIDY = 50  # notebooks after which memory is given back
+AGAIN = "an error when it was run again"
 MOST_STARTS = 7  # processes for one notebook: each answer that ends its process costs one
 
 
@@ -86,6 +88,8 @@ class _Run:
         self.together = True  # whether the cells are run at one go, as long as none hinders the others
         self.left_out: set[str] = set()
         self.errors: dict[str, str] = {}
+        self.first_errors: dict[str, str] = {}
+        self.called = False  # whether an answer has met inputs, which a cell that is run again could tell
         self.verdicts: dict[str, ExerciseMark] = {}
 
     def stop(self) -> None:
@@ -111,16 +115,21 @@ class _Run:
         if exercise_id not in self.sources:
             return "missing", None
         exercise = find(exercise_id)
-        if self.sources[exercise_id].strip() == self.stubs[exercise_id].strip():
+        if self.sources[exercise_id].strip() == self.stubs[exercise_id].strip() and not self._named_elsewhere(exercise):
             return "not_written", verdict_as_json(not_written(exercise))
         while self._ready():
             used = self.used
-            self.used = True
+            self.used = self.called = True
             status, verdict = self._try(exercise)
             if status != "crashed" or not used and self.grader.sandbox.alive():
                 return status, verdict
             # an earlier answer may have damaged the process, or the container is gone: once more, in a new one
         return "not_run", None
+
+    def _named_elsewhere(self, exercise: Any) -> bool:
+        """Whether a cell of the student's own may give this name a value: what it holds then is seen when it is run."""
+        name = re.compile(rf"\b{re.escape(exercise.name)}\b")
+        return any(step.own and name.search(step.source) for step in self.steps)
 
     def _try(self, exercise: Any) -> tuple[str, dict | None]:
         from utils.classroom.outside import Ended
@@ -205,12 +214,14 @@ class _Run:
         return True
 
     def _failed(self, step: Step, error: str) -> None:
-        self.errors[step.key] = error
+        """Note what a cell raised, in its own words only if no answer has been called yet."""
+        said = self.first_errors.get(step.key, AGAIN) if self.called else error
+        self.errors[step.key] = self.first_errors[step.key] = said
         if error.startswith("TimeUp"):
             self._note(f"{_named(step)} took too long and was stopped.")
             self.left_out.add(step.key)  # so that it costs its time once
         elif step.own:
-            self._note(f"{_named(step)} raised {error}.")
+            self._note(f"{_named(step)} raised {said}.")
 
     def _note(self, sentence: str) -> None:
         if sentence not in self.notes:

@@ -22,7 +22,7 @@ from utils.paths import package_dir
 
 LEFT_OUT = "What it says could hold hidden inputs and is left out here; `grade` in the notebook tells it."
 WHERE_TO_WRITE = " Write it in the cell above, run that cell, then this one."  # said in a notebook, where cells are
-MOST_AXES, LONGEST_AXIS, LONGEST_TEXT = 8, 99, 40
+MOST_AXES, LONGEST_AXIS, LONGEST_TEXT, MOST_NUMBERS = 8, 99, 40, 2
 # Before these words a cell has failed by itself, in a process that had not met any input.
 OWN_CELL = "The cell with the answer "
 _COUNT = re.compile(r"\d{1,3}(,\d{3})+")
@@ -109,8 +109,13 @@ class _Teller:
         kind, _, words = said.partition(": ")
         if not (kind in known_names() or self.may(kind)):
             kind = "an error of its own kind"
-        may_say = is_known(words) or self.is_own_text(words)
-        shown = f": {self.words(words, counts=False)}" if words and may_say else ""
+        known = is_known(words)
+        may_say = known or self.is_own_text(words)
+        told = self.words(words, counts=False)
+        numbers = [number for number in re.findall(r"\d+", told) if number not in self.own]
+        if self.hidden and not known and len(numbers) > MOST_NUMBERS:  # the student's own sentence could hold any
+            told = re.sub(r"\d+", "…", told)
+        shown = f": {told}" if words and may_say else ""
         place = f"{_LINE}{line}`" if line and self.is_own_line(line) else ""
         end = tail if tail.startswith(")") else f".{tail}"
         return f"{kind}{shown}{place}{end}" + (f" {LEFT_OUT}" if words and not may_say else "")

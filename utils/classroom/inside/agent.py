@@ -261,7 +261,15 @@ class Agent(Peer):
         return functools.wraps(own)(lambda *args, **kwargs: found()(*args, **kwargs))
 
     def _outside(self, number: int, *args: Any, **kwargs: Any) -> Any:
-        """Call a function of the book's."""
+        """Call a function of the book's.
+
+        Raises:
+            TypeError: an argument is nothing that can go to where it runs.
+        """
+        for value in (*args, *kwargs.values()):
+            found = plain(value)
+            if isinstance(found, Refused) and not isinstance(value, Mirror) and id(value) not in self.number_given:
+                raise TypeError(f"the book's function cannot be given {found.what} here: write your own")
         fields = {"args": args, "kwargs": tuple(kwargs.items())}
         return self.ask("method", fields, {"target": number, "method": "__call__"})
 

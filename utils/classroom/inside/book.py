@@ -43,7 +43,7 @@ class Shell:
             exec(compile(cell, "<cell magic>", "exec", dont_inherit=True), self.names)
 
     def run_line_magic(self, magic: str, line: str, *rest: Any) -> None:
-        if magic in self.RUN:
+        if magic == "time":  # the others' lines have options, and leave nothing behind
             exec(compile(line, "<line magic>", "exec", dont_inherit=True), self.names)
 
     def __getattr__(self, name: str) -> Callable:
