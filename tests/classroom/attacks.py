@@ -331,7 +331,7 @@ agent.ops["look"] = lambda fields: exit()
 MAGICS = {
     "a_timed_cell": "%%time\ndef center_rows(x):\n    return x - x.mean(-1, keepdim=True)",
     "lines_of_the_shell": "%matplotlib inline\n!ls\ndef center_rows(x):\n    return x - x.mean(-1, keepdim=True)",
-    "timing_with_options": "%timeit -n1 1+1\n%prun -l 3 1+1\ndef center_rows(x):\n    return x - x.mean(-1, keepdim=True)",
+    "timing_with_options": "%timeit -n1 1+1\n%prun -l 3 1+1\ndef center_rows(x):\n    return x - x.mean(-1)[..., None]",
     "no_magic_at_all": """
 NOTE = '''
 % no magic
