@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 
 from utils import cli
 from utils.classroom.problems import ClassProblem
+from utils.classroom.sandbox import available
 
 FAKE = "tests.classroom.fake_grader:Grader"
 
@@ -148,3 +149,13 @@ def test_stopped_by_hand_it_says_what_is_kept(grade, hand_in, monkeypatch):
     monkeypatch.setattr("utils.classroom.run.grade_class", stopped)
     result = grade(hand_in("ann/05_attention.ipynb"))
     assert result.exit_code == 130 and "run the same command again" in result.output
+
+
+def test_packages_where_a_submission_has_its_own_files_are_said(monkeypatch):
+    """What a library loads at its first use would not be there, and right answers would be wrong."""
+    monkeypatch.setattr("utils.classroom.container._packages", lambda: ["/tmp/book/.venv/lib"])
+    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
+    assert available() == (
+        "Each submission has a /tmp of its own, and Python's packages lie there (/tmp/book/.venv/lib): make the book's "
+        "environment in another folder, or add --no-sandbox."
+    )

@@ -57,6 +57,11 @@ def command(control: int, settings: dict, copies: Path) -> list[str]:
     return [*_wall(), *_contents(copies), *run] if walls else run
 
 
+def hidden() -> str | None:
+    """A folder of Python's that no submission could see, because it has a /tmp of its own; None where there is none."""
+    return next((folder for folder in _python_folders() if Path(folder).is_relative_to("/tmp")), None)
+
+
 def smallest(program: str) -> list[str]:
     """A container with the system's programs alone, which runs one: what a machine must be able to make."""
     return [*_wall(), "--ro-bind", "/usr", "/usr", *_links(), program]

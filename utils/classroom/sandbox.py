@@ -61,6 +61,11 @@ def available() -> str | None:
         return NEEDS_LINUX
     if shutil.which("bwrap") is None:
         return "The sandbox needs bubblewrap: install it (Debian, Ubuntu: apt install bubblewrap), or add --no-sandbox."
+    if hidden := container.hidden():
+        return (
+            f"Each submission has a /tmp of its own, and Python's packages lie there ({hidden}): make the book's "
+            "environment in another folder, or add --no-sandbox."
+        )
     return _tried()
 
 
