@@ -1,5 +1,6 @@
 """Through the wall of the sandbox an answer is judged as in the notebook: the same mark, the same misconception."""
 
+import gc
 import json
 import os
 import socket
@@ -41,6 +42,8 @@ def grade_through_the_wall(pocket):
         if pid == 0:
             try:
                 ours.close()
+                gc.disable()  # neither threads nor what waits for them live on in a fork
+                torch.set_num_threads(1)
                 from utils.classroom.inside import book
                 from utils.classroom.inside.agent import Agent
 
