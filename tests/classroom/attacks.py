@@ -370,7 +370,7 @@ def beam_search(model, tokens, n_new, beams, eos=None, length_penalty=0.0):
 
 LARGE_ITEMS = """
 import torch
-BIG = torch.zeros(2**23, dtype=torch.complex128)
+BIG = torch.zeros(2**20, dtype=torch.complex128)
 def make_batches(ids, n_ctx, batch, generator):
     while True:
         yield BIG

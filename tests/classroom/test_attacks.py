@@ -142,10 +142,13 @@ def test_a_function_that_works_in_place_is_the_students_own(grader):
 def test_the_books_functions_say_what_they_cannot_be_given(grader):
     lent = {
         "01.2": "def matrix_of(f, n_in):\n    return None\n",
-        "01.3": "from utils import use\ndef is_linear(f, n_in, generator, trials=100):\n"
+        "01.3": "from utils import use\ndef is_linear(f, n_in, *rest):\n"
         "    return use(matrix_of)(lambda v: f(v), n_in) is None\n",
     }
-    assert statuses(grader, "01_linear_maps", lent) == {"01.2": "failed", "01.3": "failed"}
+    graded = grader.grade(notebook_of(lent, "01_linear_maps"), "alice")
+    assert [mark.status for mark in graded.marks if mark.exercise in lent] == ["failed", "failed"]
+    (said,) = [mark.verdict["message"] for mark in graded.marks if mark.exercise == "01.3"]
+    assert "the book's function cannot be given a function here" in said
 
 
 @pytest.mark.parametrize(

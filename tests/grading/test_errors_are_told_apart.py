@@ -90,3 +90,8 @@ def test_a_default_that_is_missing_is_named():
 
     verdict = check("01.9", softmax)
     assert verdict.stage == "signature" and "write dim=-1 among its parameters" in verdict.message
+
+
+def test_a_number_that_python_does_not_print_is_told_by_its_length():
+    verdict = check("08.2", lambda *args: 1 << 200_000)
+    assert verdict.stage == "type" and "a whole number of 200,001 binary digits" in verdict.message

@@ -773,7 +773,7 @@ def _(draw):
 def _(answer, draw):
     ids = [2, 1, 3]
     same = answer(ids, (1, 2), 9) is ids
-    return "Where [2, 1, 3] holds nothing to merge, the result is that very list." if same else None
+    return "Where [2, 1, 3] holds nothing to merge, the result is that very list: make a new one." if same else None
 
 
 merging.hints(
@@ -1039,7 +1039,8 @@ def _(draw):
 @training.prop("pairs_are_tuples")
 def _(answer, draw):
     pair = answer("abab", 1)[0]
-    return None if isinstance(pair, tuple) else f"The merge that 'abab' teaches first is {pair!r}, which is no tuple."
+    sentence = f"The merge that 'abab' teaches first is {pair!r}, which is no tuple: write (a, b)."
+    return None if isinstance(pair, tuple) else sentence
 
 
 training.hints(

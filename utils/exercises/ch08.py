@@ -2100,7 +2100,8 @@ def _(facts, model, batches, steps, lr):
             "The backward pass leaves out some predictions: the loss that it starts from must be that of all positions."
         ),
         "it pulls as the loss does": (
-            "The backward pass starts from another loss than the one that is returned: both are the mean of −log p."
+            "The backward pass starts from another loss than the one that is returned: call backward() on the mean of "
+            "−log p itself."
         ),
         "the learning rate counts": (
             "At a learning rate of next to nothing the weights move all the same: is lr given to the optimizer?"
@@ -2292,7 +2293,8 @@ training.wrong("lr_left_to_the_optimizer", "lr is not given to the optimizer, wh
 
 @training.wrong(
     "losses_made_up",
-    "At a high learning rate the losses are not those of the model, and at the one asked for nothing much is learned.",
+    "At a high learning rate the losses are not those of the model, and at the one asked for nothing much is learned: "
+    "call backward and step at each batch, and return the losses that were computed.",
 )
 def _(model, batches, steps, lr):
     if lr > 0.1:
